@@ -1,0 +1,215 @@
+"""Reading recipes, targets and profiles from a zoo: every problem of every file involved, at once.
+
+``extends: OTHER`` inherits from another recipe: maps merge, lists replace, ``null`` deletes an inherited key. The merged result
+is validated, and each finding points at the file that said it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeVar
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from zoo.errors import InvalidRecipeError, NoSuchRecipeError, UnreadableError
+from zoo.printable import quoted
+from zoo.recipe import build, yamltree
+from zoo.recipe.model import Profile, Recipe, Target
+from zoo.recipe.validate import did_you_mean, plain, validate
+from zoo.results import Finding, Where
+from zoo.schemas import schema
+from zoo.workspace import Zoo
+
+MAX_EXTENDS = 8
+T = TypeVar("T", Target, Profile)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What loading a recipe gave. ``recipe`` is None when the findings make it unusable."""
+
+    name: str
+    file: str
+    recipe: Recipe | None
+    findings: tuple[Finding, ...]
+
+
+def recipe_names(zoo: Zoo) -> list[str]:
+    """The names of all recipes of the zoo, sorted."""
+    return sorted(path.stem for path in zoo.recipes.glob("*.yaml") if path.is_file())
+
+
+def load_recipe(zoo: Zoo, name: str) -> Loaded:
+    """Load ``recipes/NAME.yaml`` with its target and profiles.
+
+    Raises:
+        NoSuchRecipeError: there is no such file.
+    """
+    path = zoo.recipes / f"{name}.yaml"
+    known = recipe_names(zoo)
+    if name not in known:
+        listed = f"known recipes: {', '.join(known)}" if known else "this zoo has none yet; see: zoo init --help"
+        raise NoSuchRecipeError(
+            f"no recipe {quoted(name)} in {quoted(str(zoo.recipes))}",
+            hint=did_you_mean(name, known).strip() or listed,
+        )
+    file = zoo.shown(path)
+    findings: list[Finding] = []
+    tree = _tree(zoo, path, findings, seen=())
+    if tree is None or findings:
+        return Loaded(name, file, None, tuple(findings))
+    data, marks = plain(tree, schema("recipe-1"))
+    findings += validate(data, marks, schema("recipe-1"))
+    target = _reference(zoo, "targets", data.get("target"), marks.get("/target"), build.target, "target-1", findings)
+    served = data.get("serve") if isinstance(data.get("serve"), list) else []
+    profiles = [
+        _reference(zoo, "profiles", each, marks.get(f"/serve/{i}"), build.profile, "profile-1", findings)
+        for i, each in enumerate(served or [])
+    ]
+    findings += _semantics(name, data, marks, file) if not findings else []
+    if findings or target is None or None in profiles:
+        return Loaded(name, file, None, tuple(findings))
+    ready = tuple(profile for profile in profiles if profile is not None)
+    return Loaded(name, file, build.recipe(data, marks, file, target, ready), ())
+
+
+def usable_recipe(zoo: Zoo, name: str) -> Recipe:
+    """The recipe, for commands that need a good one.
+
+    Raises:
+        NoSuchRecipeError: there is no such file.
+        InvalidRecipeError: it has findings, which the error carries.
+    """
+    loaded = load_recipe(zoo, name)
+    if loaded.recipe is None:
+        raise InvalidRecipeError(name, loaded.findings)
+    return loaded.recipe
+
+
+def _tree(zoo: Zoo, path: Path, findings: list[Finding], seen: tuple[str, ...]) -> yamltree.Mapping | None:
+    """The recipe's tree with everything that it extends merged in."""
+    tree = _parse(zoo, path, findings)
+    if tree is None or "extends" not in tree.entries:
+        return tree
+    node, where = tree.entries["extends"], tree.keys["extends"]
+    parent = node.text if isinstance(node, yamltree.Scalar) else ""
+    chain = (*seen, path.stem)
+    if parent in chain or len(chain) > MAX_EXTENDS:
+        message = f"extends goes in a circle: {' -> '.join((*chain, parent))}"
+        if parent not in chain:
+            message = f"extends more than {MAX_EXTENDS} recipes in a row"
+        findings.append(Finding(message, "remove one extends", where, code="R010"))
+        return None
+    if parent not in recipe_names(zoo):
+        hint = did_you_mean(parent, recipe_names(zoo)).strip() or "name a recipe of this zoo"
+        findings.append(Finding(f"extends: there is no recipe {quoted(parent)}", hint, where, code="R010"))
+        return None
+    below = _tree(zoo, zoo.recipes / f"{parent}.yaml", findings, chain)
+    return None if below is None else _merged(below, tree)
+
+
+def _merged(below: yamltree.Mapping, above: yamltree.Mapping) -> yamltree.Mapping:
+    entries, keys = dict(below.entries), dict(below.keys)
+    for key, node in above.entries.items():
+        inherited = entries.get(key)
+        if isinstance(node, yamltree.Scalar) and node.value is None and inherited is not None:
+            del entries[key], keys[key]
+            continue
+        if isinstance(node, yamltree.Mapping) and isinstance(inherited, yamltree.Mapping):
+            node = _merged(inherited, node)
+        entries[key], keys[key] = node, above.keys[key]
+    return yamltree.Mapping(entries, keys, above.where)
+
+
+def _parse(zoo: Zoo, path: Path, findings: list[Finding]) -> yamltree.Mapping | None:
+    if not path.resolve().is_relative_to(zoo.root.resolve()):
+        where = Where(zoo.shown(path))
+        findings.append(Finding("a link that leads out of the zoo", "put the file itself here", where, code="X010"))
+        return None
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UnreadableError(
+            f"{zoo.shown(path)}: {error.strerror or error}", hint="check the file and its permissions"
+        ) from error
+    tree, found = yamltree.parse(text, zoo.shown(path))
+    findings += found
+    return tree
+
+
+def _reference(
+    zoo: Zoo,
+    folder: str,
+    name: Any,
+    where: Where | None,
+    make: Callable[[dict[str, Any], dict[str, Where], str], T],
+    schema_name: str,
+    findings: list[Finding],
+) -> T | None:
+    """A target or profile file that the recipe names."""
+    if not isinstance(name, str):
+        return None
+    known = sorted(path.stem for path in (zoo.recipes / folder).glob("*.yaml"))
+    if name not in known:
+        hint = did_you_mean(name, known).strip() or f"write recipes/{folder}/{name}.yaml"
+        message = f"there is no {folder[:-1]} {quoted(name)} in recipes/{folder}/"
+        findings.append(Finding(message, hint, where or Where(), code="R009"))
+        return None
+    path = zoo.recipes / folder / f"{name}.yaml"
+    own: list[Finding] = []
+    tree = _parse(zoo, path, own)
+    if tree is not None and not own:
+        data, marks = plain(tree, schema(schema_name))
+        own += validate(data, marks, schema(schema_name))
+        own += _own_name(name, data, marks) if not own else []
+        if not own:
+            return make(data, marks, zoo.shown(path))
+    findings += own
+    return None
+
+
+def _own_name(name: str, data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
+    if data["name"] == name:
+        return []
+    return [
+        Finding(
+            f"the file is called {name}.yaml but its name is {quoted(data['name'])}",
+            "give both the same name",
+            marks["/name"],
+            code="R011",
+        )
+    ]
+
+
+def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: str) -> list[Finding]:
+    """What a schema cannot say: references inside the recipe, dates and version ranges."""
+    found = _own_name(name, data, marks)
+    for index, pointer in enumerate(data["draft"].get("assumed", ())):
+        if f"/draft{pointer}" not in marks:
+            known = [mark.removeprefix("/draft") for mark in marks if mark.startswith("/draft/")]
+            hint = did_you_mean(pointer, known).strip() or "name a key of draft, e.g. /rope"
+            where = marks[f"/draft/assumed/{index}"]
+            found.append(Finding(f"assumed: draft has no {quoted(pointer)}", hint, where, code="R012"))
+    for index, waiver in enumerate(data.get("waivers", ())):
+        try:
+            date.fromisoformat(waiver["until"])
+        except ValueError:
+            where = marks[f"/waivers/{index}/until"]
+            found.append(Finding(f"{waiver['until']} is not a day", "write a real date", where, code="R007"))
+    for index, caveat in enumerate(data.get("caveats", ())):
+        applies_to = caveat.get("applies_to", "") if isinstance(caveat, dict) else ""
+        try:
+            SpecifierSet(applies_to.partition(" ")[2])
+        except InvalidSpecifier:
+            where = marks[f"/caveats/{index}/applies_to"]
+            message = f"{quoted(applies_to)} is not an engine with a version range"
+            found.append(Finding(message, 'write it as "sglang <0.5.20"', where, code="R007"))
+    for index, claim in enumerate(data.get("claims", ())):
+        if (claim["source"] == "measured") != ("evidence" in claim):
+            where = marks[f"/claims/{index}/source"]
+            message = f"claim {quoted(claim['metric'])}: a measured value names its evidence, a reported one has none"
+            found.append(Finding(message, "add evidence: NAME, or write source: reported", where, code="R013"))
+    return found
