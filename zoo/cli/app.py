@@ -1,0 +1,54 @@
+"""What every verb has at hand: the zoo, and where output goes. stdout carries the result, stderr the rest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from zoo.workspace import Zoo
+
+
+class App:
+    """The object that click hands to each verb (``@click.pass_obj``)."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+
+    @cached_property
+    def zoo(self) -> Zoo:
+        """The zoo that the command works on (NotAZooError if there is none)."""
+        from zoo.workspace import find_zoo
+
+        return find_zoo(self.folder)
+
+    @staticmethod
+    def out(text: str) -> None:
+        """Print a result. What comes from outside must have gone through ``zoo.printable``."""
+        click.echo(text)
+
+    @staticmethod
+    def note(text: str) -> None:
+        """Tell the person something that is not the result."""
+        click.echo(text, err=True)
+
+    @staticmethod
+    def json(document: Any) -> None:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=True))
+
+    @staticmethod
+    def on_terminal() -> bool:
+        return sys.stdout.isatty()
+
+
+def format_option(*choices: str) -> Callable[[Any], Any]:
+    """``--format``, with the first choice as the default."""
+    return click.option(
+        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True, help="Form of the output."
+    )

@@ -1,0 +1,65 @@
+"""An exception as one clear message on stderr, with the next action, and the exit status that fits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+
+import click
+
+from zoo.errors import InvalidRecipeError, ZooError
+from zoo.printable import printable
+
+INTERRUPTED = 130
+
+_NEXT_ACTION = {
+    errno.ENOSPC: "free some space, or name another place; nothing half-written was left behind",
+    errno.EDQUOT: "free some space, or name another place; nothing half-written was left behind",
+    errno.EROFS: "the disk is read-only: name a place that can be written to",
+    errno.EACCES: "check the permissions of this file and its folder",
+    errno.EPERM: "check the permissions of this file and its folder",
+    errno.ENOENT: "check the path",
+    errno.ENAMETOOLONG: "use a shorter name",
+}
+
+
+def explain(error: BaseException) -> int:
+    """Print what went wrong and return the exit status. An unknown exception is a bug: it shows its traceback."""
+    match error:
+        case KeyboardInterrupt() | click.Abort():
+            _say("interrupted", "")
+            return INTERRUPTED
+        case click.exceptions.Exit():
+            return int(error.exit_code)
+        case click.ClickException():
+            error.show()
+            return 2
+        case InvalidRecipeError():
+            from zoo.report.text import finding_lines
+
+            for finding in error.findings:
+                click.echo("\n".join(finding_lines(finding)), err=True)
+            _say(error.message, error.hint)
+            return error.exit_status
+        case ZooError():
+            _say(error.message, error.hint)
+            return error.exit_status
+        case BrokenPipeError():
+            # The reader went away (| head): quiet, as other tools are. See docs.python.org, signal, "Note on SIGPIPE".
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            _say(f"{where}{error.strerror or error}", _NEXT_ACTION.get(error.errno or 0, "check the path"))
+            return 2
+    traceback.print_exception(error)
+    _say("this is a fault of the tool itself", "please report it with the lines above")
+    return 2
+
+
+def _say(message: str, hint: str) -> None:
+    click.echo(f"zoo: {printable(message)}", err=True)
+    if hint:
+        click.echo(f"  -> {printable(hint)}", err=True)

@@ -1,0 +1,79 @@
+"""The subject of a verification: every material that was found, and the reason for each one that was not.
+
+A rule names the materials it needs; where one is absent the rule is *not checked* with the reason given here. ``required`` says
+whether the requested level includes the material, so that its absence is exit 2 and not a footnote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from zoo.recipe.model import Recipe
+from zoo.results import Finding, Where
+
+if TYPE_CHECKING:
+    from zoo.checkpoint.model import Checkpoint
+    from zoo.checkpoint.scan import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Why a material is not there. ``required``: without it the requested level could not be run."""
+
+    reason: str
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the rules look at. ``missing`` says why a material that is None is absent.
+
+    ``training`` is the parsed training manifest, ``base`` the base draft's folder, ``scan`` what a pass over every byte found.
+    ``reported`` are the findings that readers recorded, of recipe and checkpoint.
+    """
+
+    recipe: Recipe | None
+    checkpoint: Checkpoint | None
+    training: Mapping[str, Any] | None = None
+    training_file: str = ""
+    base: Checkpoint | None = None
+    scan: Scan | None = None
+    reported: tuple[Finding, ...] = ()
+    missing: Mapping[str, Absent] = field(default_factory=dict)
+    today: date = date.max
+
+    @property
+    def config(self) -> Mapping[str, Any] | None:
+        return None if self.checkpoint is None else self.checkpoint.config
+
+    @property
+    def header(self) -> tuple[str, ...] | None:
+        """The names of the weights files whose header was understood, or None when one was not."""
+        if self.checkpoint is None or not self.checkpoint.weights:
+            return None
+        names = tuple(file.name for file in self.checkpoint.weights if file.header is not None)
+        return names if len(names) == len(self.checkpoint.weights) else None
+
+    def absent(self, material: str) -> Absent | None:
+        """Why ``material`` is not there, or None if it is."""
+        if getattr(self, material) is not None:
+            return None
+        if self.checkpoint is None and material in ("config", "header"):
+            material = "checkpoint"
+        reasons = {
+            "config": Absent("config.json could not be read"),
+            "header": Absent("a weights file could not be understood"),
+        }
+        return self.missing.get(material) or reasons.get(material) or Absent(f"no {material} was given", required=False)
+
+    def relate(self, finding: Finding) -> tuple[Where, ...]:
+        """The lines that the finding contradicts; for a file of the checkpoint, at least where the recipe declares it."""
+        if finding.related or self.recipe is None or self.checkpoint is None or finding.where.file is None:
+            return finding.related
+        if finding.where.file == self.recipe.file or finding.where.line is not None:
+            return ()
+        name = finding.where.file.replace("~", "~0").replace("/", "~1")
+        return (self.recipe.where(f"/checkpoint/files/{name}"),)
