@@ -70,7 +70,8 @@ class CardDriftError(ZooError):
 
 
 class ReleaseRefusedError(ZooError):
-    """A release step found a reason not to publish: a failing gate, other bytes under a version, a stand-in."""
+    """A release step found a reason not to publish: a failing gate, other bytes under a version, a
+    stand-in."""
 
     exit_status = 1
 

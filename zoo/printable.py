@@ -1,7 +1,7 @@
 """Text from outside, made safe to show: no control, bidirectional or invisible characters reach a terminal.
 
-Recipes, configs and headers of a pull request are untrusted. An escape sequence in a tensor name can rewrite what
-a reviewer sees, and U+202E can turn a file name around (CVE-2021-42574, "Trojan Source").
+Recipes, configs and headers of a pull request are untrusted. An escape sequence in a tensor name can
+rewrite what a reviewer sees, and U+202E can turn a file name around (CVE-2021-42574, "Trojan Source").
 """
 
 from __future__ import annotations

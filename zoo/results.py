@@ -49,8 +49,8 @@ class Where:
 class Finding:
     """One fact that somebody should act on.
 
-    A check leaves ``code`` and ``severity`` to the rule it belongs to (``zoo.rules.run``). ``where`` is the place
-    itself, ``related`` the other side of the contradiction: for a checkpoint, the line of the recipe.
+    A check leaves ``code`` and ``severity`` to the rule it belongs to (``zoo.rules.run``). ``where`` is the
+    place itself, ``related`` the other side of the contradiction: for a checkpoint, the line of the recipe.
     """
 
     message: str

@@ -1,7 +1,7 @@
 """Where a zoo is and what its settings say.
 
-A zoo is a folder with ``recipes/`` and settings: a ``zoo.toml``, or ``[tool.zoo]`` in ``pyproject.toml``. It is found by
-walking up from the current folder, as git does.
+A zoo is a folder with ``recipes/`` and settings: a ``zoo.toml``, or ``[tool.zoo]`` in ``pyproject.toml``.
+It is found by walking up from the current folder, as git does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The ``zoo`` command: one small module per verb, imported only when it runs.
 
-Nothing here decides anything about drafts. This is the only place that turns an exception into a message and an exit status.
+Nothing here decides anything about drafts. This is the only place that turns an exception into a message
+and an exit status.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class _Verbs(click.Group):
 def zoo(ctx: click.Context, folder: str) -> None:
     """Verify, document and release draft checkpoints for speculative decoding.
 
-    Exit status: 0 all checks ran and found no error; 1 an error was found; 2 a check could not run, or wrong usage; 130
-    interrupted.
+    Exit status: 0 all checks ran and found no error; 1 an error was found; 2 a check could not run, or
+    wrong usage; 130 interrupted.
     """
     ctx.obj = App(folder)
 

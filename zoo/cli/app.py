@@ -50,5 +50,10 @@ class App:
 def format_option(*choices: str) -> Callable[[Any], Any]:
     """``--format``, with the first choice as the default."""
     return click.option(
-        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True, help="Form of the output."
+        "--format",
+        "form",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help="Form of the output.",
     )

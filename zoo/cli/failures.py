@@ -26,7 +26,8 @@ _NEXT_ACTION = {
 
 
 def explain(error: BaseException) -> int:
-    """Print what went wrong and return the exit status. An unknown exception is a bug: it shows its traceback."""
+    """Print what went wrong and return the exit status. An unknown exception is a bug: it shows its
+    traceback."""
     match error:
         case KeyboardInterrupt() | click.Abort():
             _say("interrupted", "")
@@ -47,7 +48,8 @@ def explain(error: BaseException) -> int:
             _say(error.message, error.hint)
             return error.exit_status
         case BrokenPipeError():
-            # The reader went away (| head): quiet, as other tools are. See docs.python.org, signal, "Note on SIGPIPE".
+            # The reader went away (| head): quiet, as other tools are. See docs.python.org, signal, "Note
+            # on SIGPIPE".
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         case OSError():

@@ -1,7 +1,8 @@
 """The launch command of a draft: one pure function, three users (``zoo launch``, the card, the smoke test).
 
-A profile says the arguments in the order in which they are published; this module only puts the two models in and pins their
-revisions. The result is an argv list, never a shell string: ``shell`` formats one for people.
+A profile says the arguments in the order in which they are published; this module only puts the two models
+in and pins their revisions. The result is an argv list, never a shell string: ``shell`` formats one for
+people.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 
 from zoo.recipe.model import ModelRef, Profile
 
-# The flag that names each model, and the flag that pins its revision (SGLang 0.5.14 and 0.5.23, server_args.py).
+# The flag that names each model, and the flag that pins its revision (SGLang 0.5.14 and 0.5.23,
+# server_args.py).
 _REVISION_FLAGS = {
     "--model-path": "--revision",
     "--speculative-draft-model-path": "--speculative-draft-model-revision",
@@ -29,7 +31,8 @@ def launch_argv(
 ) -> list[str]:
     """The argv that serves ``target`` with ``draft`` as ``profile`` says.
 
-    A revision flag follows its model's path when the model is pinned; ``host``, ``port`` and ``extra`` come last.
+    A revision flag follows its model's path when the model is pinned; ``host``, ``port`` and ``extra`` come
+    last.
     """
     argv = shlex.split(profile.command)
     for line in profile.args:

@@ -1,4 +1,5 @@
-"""Validated recipe data into the frozen values of ``zoo.recipe.model``. No checks here: the schema has made them."""
+"""Validated recipe data into the frozen values of ``zoo.recipe.model``. No checks here: the schema has
+made them."""
 
 from __future__ import annotations
 
@@ -106,9 +107,7 @@ def _ref(data: Mapping[str, Any]) -> ModelRef:
 
 
 def _checkpoint(data: Mapping[str, Any]) -> CheckpointSpec:
-    files = {
-        name: kind if isinstance(kind, dict) else {"kind": kind} for name, kind in data["files"].items()
-    }
+    files = {name: kind if isinstance(kind, dict) else {"kind": kind} for name, kind in data["files"].items()}
     return CheckpointSpec(
         source=data["source"],
         family=data["family"],

@@ -1,7 +1,7 @@
 """Reading recipes, targets and profiles from a zoo: every problem of every file involved, at once.
 
-``extends: OTHER`` inherits from another recipe: maps merge, lists replace, ``null`` deletes an inherited key. The merged result
-is validated, and each finding points at the file that said it.
+``extends: OTHER`` inherits from another recipe: maps merge, lists replace, ``null`` deletes an inherited
+key. The merged result is validated, and each finding points at the file that said it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
     path = zoo.recipes / f"{name}.yaml"
     known = recipe_names(zoo)
     if name not in known:
-        listed = f"known recipes: {', '.join(known)}" if known else "this zoo has none yet; see: zoo init --help"
+        listed = (
+            f"known recipes: {', '.join(known)}" if known else "this zoo has none yet; see: zoo init --help"
+        )
         raise NoSuchRecipeError(
             f"no recipe {quoted(name)} in {quoted(str(zoo.recipes))}",
             hint=did_you_mean(name, known).strip() or listed,
@@ -63,7 +65,9 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
         return Loaded(name, file, None, tuple(findings))
     data, marks = plain(tree, schema("recipe-1"))
     findings += validate(data, marks, schema("recipe-1"))
-    target = _reference(zoo, "targets", data.get("target"), marks.get("/target"), build.target, "target-1", findings)
+    target = _reference(
+        zoo, "targets", data.get("target"), marks.get("/target"), build.target, "target-1", findings
+    )
     served = data.get("serve") if isinstance(data.get("serve"), list) else []
     profiles = [
         _reference(zoo, "profiles", each, marks.get(f"/serve/{i}"), build.profile, "profile-1", findings)
@@ -127,7 +131,9 @@ def _merged(below: yamltree.Mapping, above: yamltree.Mapping) -> yamltree.Mappin
 def _parse(zoo: Zoo, path: Path, findings: list[Finding]) -> yamltree.Mapping | None:
     if not path.resolve().is_relative_to(zoo.root.resolve()):
         where = Where(zoo.shown(path))
-        findings.append(Finding("a link that leads out of the zoo", "put the file itself here", where, code="X010"))
+        findings.append(
+            Finding("a link that leads out of the zoo", "put the file itself here", where, code="X010")
+        )
         return None
     try:
         text = path.read_bytes()
@@ -210,6 +216,8 @@ def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: s
     for index, claim in enumerate(data.get("claims", ())):
         if (claim["source"] == "measured") != ("evidence" in claim):
             where = marks[f"/claims/{index}/source"]
-            message = f"claim {quoted(claim['metric'])}: a measured value names its evidence, a reported one has none"
-            found.append(Finding(message, "add evidence: NAME, or write source: reported", where, code="R013"))
+            message = f"claim {quoted(claim['metric'])}: only a measured value names its evidence"
+            found.append(
+                Finding(message, "add evidence: NAME, or write source: reported", where, code="R013")
+            )
     return found

@@ -1,8 +1,8 @@
 """A recipe, its target and its profiles as frozen values.
 
-``Recipe.data`` is the resolved document (``extends`` merged) and ``where`` finds the line of any part of it. The typed fields
-beside it are what the rest of the tool works with. A value that nobody knows is the word ``"unknown"``: rules warn about it and the
-card repeats it; it is never replaced by a guess.
+``Recipe.data`` is the resolved document (``extends`` merged) and ``where`` finds the line of any part of
+it. The typed fields beside it are what the rest of the tool works with. A value that nobody knows is the
+word ``"unknown"``: rules warn about it and the card repeats it; it is never replaced by a guess.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class ModelRef:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The big model. ``repo`` is where the draft belongs, ``served`` what is really served (often quantized)."""
+    """The big model. ``repo`` is where the draft belongs, ``served`` what is really served (often
+    quantized)."""
 
     name: str
     file: str
@@ -53,7 +54,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One engine pin on one kind of hardware. ``args`` keep their order; ``{target}`` and ``{draft}`` are places."""
+    """One engine pin on one kind of hardware. ``args`` keep their order; ``{target}`` and ``{draft}`` are
+    places."""
 
     name: str
     file: str
@@ -88,7 +90,8 @@ class CheckpointSpec:
 class Draft:
     """The architecture as a person decided it; ``config`` holds every other key of config.json.
 
-    ``aux_ids`` are target layers in the order of the columns of fc; ``rope`` has ``type``, ``theta`` and the scaling keys.
+    ``aux_ids`` are target layers in the order of the columns of fc; ``rope`` has ``type``, ``theta`` and
+    the scaling keys.
     """
 
     layers: int
@@ -137,7 +140,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """A sentence of the card, or the ``code`` of an engine hazard whose sentence it is; with the engine versions it holds for."""
+    """A sentence of the card, or the ``code`` of an engine hazard whose sentence it is; with the engine
+    versions it holds for."""
 
     code: str
     text: str

@@ -1,7 +1,8 @@
 """A YAML tree against its JSON Schema: all errors at once, each with its place, its code and a next action.
 
 The schema also decides what a plain scalar is: where it asks for a string, the source text is kept, so that
-``version: 1.0`` and an all-digit commit sha are strings, and everywhere else the core schema of YAML 1.2 applies.
+``version: 1.0`` and an all-digit commit sha are strings, and everywhere else the core schema of YAML 1.2
+applies.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ def plain(node: yamltree.Node, root: dict[str, Any]) -> tuple[Any, dict[str, Whe
 def validate(data: Any, marks: Marks, root: dict[str, Any]) -> list[Finding]:
     """All contradictions between ``data`` and the schema ``root``, in the order of the file."""
     errors = Draft202012Validator(root).iter_errors(data)
-    findings = [finding for error in errors for finding in _explain(error, marks)]
-    return sorted(findings, key=lambda f: (f.where.line or 0, f.where.column or 0, f.message))
+    found = [finding for error in errors for finding in _explain(error, marks)]
+    # A name can break a pattern and a "not" at once, and a misspelt key is also a missing one: say it once.
+    once = {(finding.code, finding.where, finding.message): finding for finding in found}.values()
+    meant = {finding.hint for finding in once if finding.code == "R005"}
+    told = [f for f in once if f.code != "R006" or f'Did you mean "{_key_of(f)}"?' not in meant]
+    return sorted(told, key=lambda f: (f.where.line or 0, f.where.column or 0, f.message))
 
 
 def pointer(path: Iterator[Any] | Any) -> str:
@@ -53,7 +58,9 @@ def did_you_mean(word: str, known: Any) -> str:
     return f' Did you mean "{close[0]}"?' if close else ""
 
 
-def _plain(node: yamltree.Node, sub: dict[str, Any], root: dict[str, Any], where: str, marks: dict[str, Where]) -> Any:
+def _plain(
+    node: yamltree.Node, sub: dict[str, Any], root: dict[str, Any], where: str, marks: dict[str, Where]
+) -> Any:
     sub = resolve(sub, root)
     if isinstance(node, yamltree.Scalar):
         return node.text if node.plain and _wants_text(sub, root) else node.value
@@ -95,51 +102,64 @@ def _container(sub: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     return sub
 
 
+def _sub(error: ValidationError) -> dict[str, Any]:
+    """The part of the schema that the error is about (for the type stubs, a schema may be ``true``)."""
+    return error.schema if isinstance(error.schema, dict) else {}
+
+
 def _explain(error: ValidationError, marks: Marks) -> Iterator[Finding]:
     where = at(marks, pointer(error.absolute_path))
     name = quoted(str(error.absolute_path[-1])) if error.absolute_path else "the file"
     if error.validator == "anyOf":
         yield from _explain_branches(error, marks)
     elif error.validator == "additionalProperties":
-        known = error.schema.get("properties", {})
-        for key in error.instance:
+        known = _sub(error).get("properties", {})
+        for key in _keys(error.instance):
             if key not in known:
                 place = at(marks, pointer([*error.absolute_path, key]))
                 hint = did_you_mean(key, known).strip() or f"remove it; known here: {', '.join(known)}"
                 yield Finding(f"unknown key {quoted(key)}", hint, place, code="R005")
     elif error.validator == "required":
-        for key in error.validator_value:
-            if key not in error.instance:
+        for key in _keys(error.validator_value):
+            if key not in _keys(error.instance):
                 yield Finding(f"key {quoted(key)} is missing", f"add {key}: ... here", where, code="R006")
     elif error.validator == "propertyNames" or "propertyNames" in error.absolute_schema_path:
         place = at(marks, pointer([*error.absolute_path, error.instance]))
         yield Finding(
-            f"{quoted(str(error.instance))} cannot be a key here", _expected(error.schema, error), place, code="R008"
+            f"{quoted(str(error.instance))} cannot be a key here",
+            _expected(_sub(error), error),
+            place,
+            code="R008",
         )
     else:
         code = "R008" if error.validator in ("pattern", "not", "maxLength") else "R007"
         shown = quoted(_short(error.instance))
-        choices = error.schema.get("enum", ())
-        hint = _expected(error.schema, error) + did_you_mean(str(error.instance), choices)
+        choices = _sub(error).get("enum", ())
+        hint = _expected(_sub(error), error) + did_you_mean(str(error.instance), choices)
         yield Finding(f"{name} is {shown}", hint, where, code=code)
 
 
 def _explain_branches(error: ValidationError, marks: Marks) -> Iterator[Finding]:
     """Of the branches of an ``anyOf``, explain the one that was meant: the one that got furthest."""
     deep = [child for child in error.context or () if len(child.absolute_path) > len(error.absolute_path)]
-    container = [child for child in error.context or () if child.validator in ("additionalProperties", "required")]
+    container = [
+        child for child in error.context or () if child.validator in ("additionalProperties", "required")
+    ]
     if deep or container:
         for child in deep or container:
             yield from _explain(child, marks)
         return
     expected = " or ".join(
-        dict.fromkeys(_expected(child.schema, child).removeprefix("expected ") for child in error.context or ())
+        dict.fromkeys(
+            _expected(_sub(child), child).removeprefix("expected ") for child in error.context or ()
+        )
     )
     name = quoted(str(error.absolute_path[-1])) if error.absolute_path else "the file"
+    choices = [choice for child in error.context or () for choice in _sub(child).get("enum", ())]
     patterned = any(child.validator in ("pattern", "not") for child in error.context or ())
     yield Finding(
         f"{name} is {quoted(_short(error.instance))}",
-        f"expected {error.schema.get('title') or expected}",
+        f"expected {_sub(error).get('title') or expected}" + did_you_mean(str(error.instance), choices),
         at(marks, pointer(error.absolute_path)),
         code="R008" if patterned and isinstance(error.instance, str) else "R007",
     )
@@ -152,12 +172,30 @@ def _expected(sub: Mapping[str, Any], error: ValidationError) -> str:
         return f"expected one of: {', '.join(map(str, sub['enum']))}"
     if "const" in sub:
         return f"expected {sub['const']}"
-    bounds = [f"{word} {sub[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in sub]
+    bounds = [
+        f"{word} {sub[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in sub
+    ]
     kind = sub.get("type", "another value")
     kind = " or ".join(kind) if isinstance(kind, list) else kind
-    if error.validator in ("minItems", "maxItems", "uniqueItems", "minLength", "minProperties", "exclusiveMinimum"):
+    if error.validator in (
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minLength",
+        "minProperties",
+        "exclusiveMinimum",
+    ):
         return f"expected {kind} with {error.validator}: {error.validator_value}"
     return f"expected {kind}" + (", " + ", ".join(bounds) if bounds else "")
+
+
+def _key_of(finding: Finding) -> str:
+    """The key that a finding "key "..." is missing" is about."""
+    return finding.message.split('"')[1]
+
+
+def _keys(value: Any) -> list[str]:
+    return list(value)
 
 
 def _short(value: Any) -> str:

@@ -1,9 +1,9 @@
 """A strict reader of YAML 1.2 that keeps the place of every key and value.
 
-Recipes are untrusted input and are read by people who review them, so only the plain part of YAML is allowed: no
-anchors, aliases, merge keys, tags or further documents, no duplicate keys, and limits on size and depth. Everything that
-is refused is a finding with file, line and column. Scalars keep their source text, so that an all-digit commit sha
-stays a string (``zoo.recipe.validate`` decides with the schema).
+Recipes are untrusted input and are read by people who review them, so only the plain part of YAML is
+allowed: no anchors, aliases, merge keys, tags or further documents, no duplicate keys, and limits on size
+and depth. Everything that is refused is a finding with file, line and column. Scalars keep their source
+text, so that an all-digit commit sha stays a string (``zoo.recipe.validate`` decides with the schema).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
-class Refused(Exception):  # noqa: N818 - never leaves this module
+class Refused(Exception):
     """The text is not YAML, or uses a part of YAML that recipes do not use."""
 
 
@@ -103,14 +103,14 @@ class _Reader:
         if isinstance(event, AliasEvent):
             self.refuse("R002", where, f"alias *{event.anchor} is not allowed", "write the value out")
             return Scalar("", True, where)
-        if getattr(event, "anchor", None):
-            self.refuse(
-                "R002", where, f"anchor &{event.anchor} is not allowed", "remove it and write values out"
-            )
-        if getattr(event, "tag", None) and not isinstance(event, (AliasEvent,)):
-            self.refuse(
-                "R002", where, f"tag {quoted(str(event.tag))} is not allowed", "write the plain value"
-            )
+        if not isinstance(event, (ScalarEvent, SequenceStartEvent, MappingStartEvent)):
+            raise Refused
+        if event.anchor:
+            hint = "remove it and write the values out"
+            self.refuse("R002", where, f"anchor &{event.anchor} is not allowed", hint)
+        if event.tag:
+            tag = quoted(str(event.tag))
+            self.refuse("R002", where, f"tag {tag} is not allowed", "write the plain value")
         if depth > MAX_DEPTH:
             self.refuse("R003", where, f"nested more than {MAX_DEPTH} levels deep", "flatten the recipe")
             raise Refused
@@ -129,7 +129,10 @@ class _Reader:
         text = str(event.value)
         if plain and (_NON_FINITE.fullmatch(text) or (_FLOAT.fullmatch(text) and not _finite(text))):
             self.refuse(
-                "R003", where, f"{quoted(text, 40)} is not a finite number", "write a finite number, or quote it"
+                "R003",
+                where,
+                f"{quoted(text, 40)} is not a finite number",
+                "write a finite number, or quote it",
             )
             return Scalar(text, False, where)
         if plain and _INT.fullmatch(text) and len(text) > MAX_DIGITS:
@@ -149,12 +152,18 @@ class _Reader:
                 continue
             key = key_node.text
             if key == "<<" and key_node.plain:
-                self.refuse("R002", place, "merge key << is not allowed", "use extends: NAME, or write the keys out")
+                self.refuse(
+                    "R002", place, "merge key << is not allowed", "use extends: NAME, or write the keys out"
+                )
             elif key in entries:
                 first = keys[key]
                 self.findings.append(
                     Finding(
-                        f"key {quoted(key)} is given twice", "keep one of the two", place, (first,), code="R004"
+                        f"key {quoted(key)} is given twice",
+                        "keep one of the two",
+                        place,
+                        (first,),
+                        code="R004",
                     )
                 )
             else:
@@ -167,7 +176,10 @@ def parse(text: bytes, file: str) -> tuple[Mapping | None, tuple[Finding, ...]]:
     reader = _Reader(file)
     if len(text) > MAX_BYTES:
         reader.refuse(
-            "R003", Where(file), f"{len(text):,} bytes, more than {MAX_BYTES:,}", "keep data out of the recipe"
+            "R003",
+            Where(file),
+            f"{len(text):,} bytes, more than {MAX_BYTES:,}",
+            "keep data out of the recipe",
         )
         return None, tuple(reader.findings)
     try:
@@ -194,12 +206,23 @@ def _document(reader: _Reader, events: Iterator[Event]) -> Mapping | None:
         if isinstance(event, DocumentStartEvent):
             documents += 1
             if documents > 1:
-                reader.refuse("R002", reader.place(event), "a second YAML document", "keep one document per file")
+                reader.refuse(
+                    "R002", reader.place(event), "a second YAML document", "keep one document per file"
+                )
                 raise Refused
-        elif documents and root is None and isinstance(event, (ScalarEvent, SequenceStartEvent, MappingStartEvent, AliasEvent)):
+        elif (
+            documents
+            and root is None
+            and isinstance(event, (ScalarEvent, SequenceStartEvent, MappingStartEvent, AliasEvent))
+        ):
             root = reader.node(event, events, 0)
     if not isinstance(root, Mapping):
-        reader.refuse("R001", Where(reader.file, 1, 1), "the file holds no mapping", "begin with recipe: 1, or see zoo init")
+        reader.refuse(
+            "R001",
+            Where(reader.file, 1, 1),
+            "the file holds no mapping",
+            "begin with recipe: 1, or see zoo init",
+        )
         return None
     return root
 

@@ -1,0 +1,273 @@
+"""I rules: the tensors that the config implies against the tensors that the files hold, both ways.
+
+This is the heart of the static gate. Engines ignore unknown tensors and never look for missing ones, so a
+draft with a dropped or renamed tensor serves correct text at an accept length of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from zoo.checkpoint.model import Checkpoint
+from zoo.drafts import HEADER_DTYPE, Inventory
+from zoo.drafts.dflash import inventory
+from zoo.drafts.names import Foreign, explain
+from zoo.printable import quoted
+from zoo.recipe.config import config_of
+from zoo.results import Finding, Severity, Where
+from zoo.rules.registry import rule
+from zoo.rules.subject import Subject
+
+# A checkpoint with one cause of trouble should not print a thousand lines; the count is always exact.
+SHOWN = 10
+
+
+def expected(subject: Subject) -> Inventory | None:
+    """The inventory by the recipe or, without one, by the config. None if the config does not describe a
+    draft (C071, C072)."""
+    config: Mapping[str, Any] = subject.config or {}
+    dtype = "bfloat16"
+    if subject.recipe is not None:
+        config, dtype = config_of(subject.recipe), subject.recipe.checkpoint.dtype
+    elif subject.checkpoint is not None:
+        dtypes = [tensor.dtype for tensor in subject.checkpoint.tensors.values()]
+        spelled = {header: name for name, header in HEADER_DTYPE.items()}
+        common = max(set(dtypes), key=dtypes.count, default="BF16")
+        dtype = spelled.get(common, dtype)
+    try:
+        return inventory(config, dtype)
+    except (KeyError, TypeError, ZeroDivisionError):
+        return None
+
+
+def foreign_names(checkpoint: Checkpoint, wanted: Inventory) -> dict[str, Foreign]:
+    """The tensors of the file that the inventory does not know but that we can explain."""
+    unexpected = [name for name in checkpoint.tensors if name not in wanted]
+    return {name: found for name in unexpected if (found := explain(name, wanted)) is not None}
+
+
+def _sides(subject: Subject) -> tuple[Checkpoint, Inventory]:
+    assert subject.checkpoint is not None
+    return subject.checkpoint, expected(subject) or {}
+
+
+def _few(findings: Iterable[Finding], total: int) -> Iterator[Finding]:
+    """The first findings of one kind, and one more that counts the rest."""
+    shown = list(islice(findings, SHOWN))
+    yield from shown
+    if total > len(shown):
+        yield Finding(f"and {total - len(shown):,} more of this kind", shown[-1].hint, shown[-1].where)
+
+
+def _counted(subject: Subject) -> tuple[Where, ...]:
+    return () if subject.recipe is None else (subject.recipe.where("/checkpoint/tensors"),)
+
+
+def _weights_file(checkpoint: Checkpoint) -> str:
+    return checkpoint.weights[0].name if len(checkpoint.weights) == 1 else checkpoint.source
+
+
+@rule("I001", "missing-tensor", needs=("checkpoint", "header"))
+def missing(subject: Subject) -> Iterable[Finding]:
+    """A tensor that the engine needs is not in the file.
+
+    What it does: derives the inventory from the recipe (or config) and looks for each name in the headers.
+    Why is this bad: no engine looks for missing tensors. The parameter keeps whatever was in memory and the
+    accept length falls to 1.
+    Example: layers.3.mlp.down_proj.weight is not there.
+    Use instead: export the checkpoint again; a count that is right by accident hides nothing here.
+    Sources: sglang 0.5.14 models/dflash.py, load_weights; vllm-project/speculators#1114, #812.
+    Since: 0.1.0
+    """
+    checkpoint, wanted = _sides(subject)
+    mended = {found.native for found in foreign_names(checkpoint, wanted).values()}
+    absent = [name for name in wanted if name not in checkpoint.tensors and name not in mended]
+    hint = "export the checkpoint again: an engine would leave this parameter uninitialised"
+    related = _counted(subject)
+    where = _weights_file(checkpoint)
+    found = (
+        Finding(f"tensor {quoted(name)} is missing", hint, Where(where, tensor=name), related)
+        for name in absent
+    )
+    return _few(found, len(absent))
+
+
+@rule("I002", "unexpected-tensor", needs=("checkpoint", "header"))
+def unexpected(subject: Subject) -> Iterable[Finding]:
+    """A tensor that no engine will read is in the file.
+
+    What it does: lists names that the inventory does not have and that are no known spelling of one that it
+    has.
+    Why is this bad: engines skip it without a word; often it is the sign of another family (a markov head,
+    a selector) or another depth.
+    Example: layers.6.mlp.up_proj.weight in a draft of 6 layers.
+    Use instead: remove it, or declare what the draft really is.
+    Sources: sglang 0.5.14 models/dflash.py, load_weights.
+    Since: 0.1.0
+    """
+    checkpoint, wanted = _sides(subject)
+    if not wanted:
+        return ()
+    known = foreign_names(checkpoint, wanted)
+    extra = [name for name in checkpoint.tensors if name not in wanted and name not in known]
+    hint = "remove it, or correct layers and family in the recipe"
+    found = (
+        Finding(
+            f"tensor {quoted(name)} is not part of this draft",
+            hint,
+            Where(checkpoint.file_of[name], tensor=name),
+            _counted(subject),
+        )
+        for name in extra
+    )
+    return _few(found, len(extra))
+
+
+@rule("I003", "shape", needs=("checkpoint", "header"))
+def shape(subject: Subject) -> Iterable[Finding]:
+    """A tensor has another shape than the config implies.
+
+    What it does: compares every shape with the inventory.
+    Why is this bad: at best the server dies while loading; a transposed square matrix loads and computes
+    nonsense.
+    Example: self_attn.k_proj.weight [512, 7168] with 8 KV heads of 128.
+    Use instead: the dimensions of the training config, or the right file.
+    Since: 0.1.0
+    """
+    checkpoint, wanted = _sides(subject)
+    wrong = [
+        (name, spec, checkpoint.tensors[name])
+        for name, spec in wanted.items()
+        if name in checkpoint.tensors and checkpoint.tensors[name].shape != spec.shape
+    ]
+    found = (
+        Finding(
+            f"tensor {quoted(name)} is {_dims(tensor.shape)}, the config implies {_dims(spec.shape)}",
+            "check the dimensions of recipe and config, or export again",
+            Where(checkpoint.file_of[name], tensor=name),
+            () if subject.recipe is None else (subject.recipe.where(_dimension_of(name)),),
+        )
+        for name, spec, tensor in wrong
+    )
+    return _few(found, len(wrong))
+
+
+@rule("I004", "tensor-dtype", needs=("checkpoint", "header"))
+def tensor_dtype(subject: Subject) -> Iterable[Finding]:
+    """A tensor has another dtype than the recipe says.
+
+    What it does: compares the dtype of every tensor in the headers with checkpoint.dtype.
+    Why is this bad: engines cast silently. A float16 round trip clips what bfloat16 can hold, and float32
+    doubles the download.
+    Example: norm.weight is F32 in a bfloat16 draft.
+    Use instead: one cast, at export, from the master weights.
+    Sources: sgl-project/SpecForge#890.
+    Since: 0.1.0
+    """
+    checkpoint, wanted = _sides(subject)
+    wrong = [
+        (name, spec.dtype, checkpoint.tensors[name].dtype)
+        for name, spec in wanted.items()
+        if name in checkpoint.tensors and checkpoint.tensors[name].dtype != spec.dtype
+    ]
+    related = () if subject.recipe is None else (subject.recipe.where("/checkpoint/dtype"),)
+    found = (
+        Finding(
+            f"tensor {quoted(name)} is {actual}, not {needed}",
+            f"export it as {needed}",
+            Where(checkpoint.file_of[name], tensor=name),
+            related,
+        )
+        for name, needed, actual in wrong
+    )
+    return _few(found, len(wrong))
+
+
+@rule("I005", "foreign-name", needs=("checkpoint", "header"))
+def foreign_name(subject: Subject) -> Iterable[Finding]:
+    """Tensors carry the names of another framework.
+
+    What it does: recognises wrapper prefixes (model., module., _orig_mod., draft_model., any other),
+    TorchSpec's context_proj, assistant names, fused projections, and leftovers of training; says the
+    rename, once per cause.
+    Why is this bad: an engine skips names that it does not know. SGLang strips "model." from a DFlash draft
+    and nothing else.
+    Example: draft_model.layers.0.mlp.up_proj.weight.
+    Use instead: the names of the family, without a prefix.
+    Sources: lightseekorg/TorchSpec tools/convert_to_hf.py; vllm-project/speculators#1131; SpecForge#645.
+    Since: 0.1.0
+    """
+    checkpoint, wanted = _sides(subject)
+    causes: dict[str, list[tuple[str, Foreign]]] = {}
+    for name, found in foreign_names(checkpoint, wanted).items():
+        causes.setdefault(found.pattern, []).append((name, found))
+    for pattern, names in causes.items():
+        first, found = names[0]
+        count = f"{len(names)} tensors are" if len(names) > 1 else "one tensor is"
+        message = f"{count} foreign ({quoted(pattern)}), e.g. {quoted(first)}"
+        yield Finding(
+            message, found.advice, Where(checkpoint.file_of[first], tensor=first), _counted(subject)
+        )
+
+
+@rule("I006", "tensor-count", needs=("recipe", "header"))
+def tensor_count(subject: Subject) -> Iterable[Finding]:
+    """The number of tensors is not the one that the recipe states.
+
+    What it does: counts the tensors of all weights files, and the inventory of the recipe itself.
+    Why is this bad: a count is the first thing that people compare; the recipe must not state a wrong one.
+    Example: tensors: 69 for a file with 68.
+    Use instead: 3 + 11 x layers for a DFlash draft.
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    checkpoint, wanted = _sides(subject)
+    stated, where = subject.recipe.checkpoint.tensors, subject.recipe.where("/checkpoint/tensors")
+    if wanted and stated != len(wanted):
+        message = f"the recipe states {stated:,} tensors, but its config implies {len(wanted):,}"
+        yield Finding(message, "correct tensors or layers in the recipe", where)
+    if len(checkpoint.tensors) != stated:
+        message = f"{len(checkpoint.tensors):,} tensors in the file, the recipe states {stated:,}"
+        yield Finding(message, "see the findings about names", Where(_weights_file(checkpoint)), (where,))
+
+
+@rule("I007", "borrowed-tensor", severity=Severity.ERROR, needs=("recipe",))
+def borrowed_undeclared(subject: Subject) -> Iterable[Finding]:
+    """The recipe does not say that embedding and head come from the target.
+
+    What it does: requires draft.borrows to name embed_tokens and lm_head for a family that has neither in
+    its file.
+    Why is this bad: a reader of the card must know that the draft cannot run without its target's tables.
+    Example: borrows: {}.
+    Use instead: borrows: {embed_tokens: target, lm_head: target}.
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    absent = [name for name in ("embed_tokens", "lm_head") if name not in subject.recipe.draft.borrows]
+    if absent:
+        where = subject.recipe.where("/draft/borrows")
+        message = f"the recipe does not say where {' and '.join(absent)} come from"
+        yield Finding(message, f"add {absent[0]}: target", where)
+
+
+def _dims(shape: tuple[int, ...]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def _dimension_of(tensor: str) -> str:
+    """The recipe line that decides the shape of a tensor, as far as one line does."""
+    for part, pointer in (
+        ("fc.", "/draft/aux_layers/ids"),
+        ("mlp.", "/draft/config/intermediate_size"),
+        ("k_proj", "/draft/config/num_key_value_heads"),
+        ("v_proj", "/draft/config/num_key_value_heads"),
+        ("q_proj", "/draft/config/num_attention_heads"),
+        ("o_proj", "/draft/config/num_attention_heads"),
+        ("q_norm", "/draft/config/head_dim"),
+        ("k_norm", "/draft/config/head_dim"),
+    ):
+        if part in tensor:
+            return pointer
+    return "/draft/config/hidden_size"

@@ -1,7 +1,8 @@
 """The registry of rules, and the one function that runs them.
 
-A rule is one small unit: a stable code, a name, a severity, the materials that it needs, a pure check, and its
-documentation, which is the docstring of the check. ``zoo rule CODE`` and the rule pages are generated from it.
+A rule is one small unit: a stable code, a name, a severity, the materials that it needs, a pure check, and
+its documentation, which is the docstring of the check. ``zoo rule CODE`` and the rule pages are generated
+from it.
 
     @rule("C011", "block-size", needs=("recipe", "config"))
     def block_size(subject: Subject) -> Iterable[Finding]:
@@ -10,11 +11,11 @@ documentation, which is the docstring of the check. ``zoo rule CODE`` and the ru
         What it does: ...
         '''
 
-Facts that are found while a file is read (a duplicate key in a header, say) are recorded there as findings with their
-code; :func:`reported` registers the rule that documents such a code and lists its findings.
+Facts that are found while a file is read (a duplicate key in a header, say) are recorded there as findings
+with their code; :func:`reported` registers the rule that documents such a code and lists its findings.
 
-Letters: R recipe, F file and header, I inventory, C config, D deep, B base and previous release, E engine hazard,
-L launch, T replay, S smoke, K card, P release, X hostile input. A code is never reused.
+Letters: R recipe, F file and header, I inventory, C config, D deep, B base and previous release, E engine
+hazard, L launch, T replay, S smoke, K card, P release, X hostile input. A code is never reused.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. ``needs`` names materials of the subject (``zoo.rules.subject``) without which it cannot run."""
+    """One rule. ``needs`` names materials of the subject (``zoo.rules.subject``) without which it cannot
+    run."""
 
     code: str
     name: str

@@ -1,7 +1,8 @@
 """The subject of a verification: every material that was found, and the reason for each one that was not.
 
-A rule names the materials it needs; where one is absent the rule is *not checked* with the reason given here. ``required`` says
-whether the requested level includes the material, so that its absence is exit 2 and not a footnote.
+A rule names the materials it needs; where one is absent the rule is *not checked* with the reason given
+here. ``required`` says whether the requested level includes the material, so that its absence is exit 2 and
+not a footnote.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ class Absent:
 class Subject:
     """What the rules look at. ``missing`` says why a material that is None is absent.
 
-    ``training`` is the parsed training manifest, ``base`` the base draft's folder, ``scan`` what a pass over every byte found.
-    ``reported`` are the findings that readers recorded, of recipe and checkpoint.
+    ``training`` is the parsed training manifest, ``base`` the base draft's folder, ``scan`` what a pass
+    over every byte found. ``reported`` are the findings that readers recorded, of recipe and checkpoint.
     """
 
     recipe: Recipe | None
     checkpoint: Checkpoint | None
+    recipe_file: str | None = None
     training: Mapping[str, Any] | None = None
     training_file: str = ""
     base: Checkpoint | None = None
@@ -67,10 +69,15 @@ class Subject:
             "config": Absent("config.json could not be read"),
             "header": Absent("a weights file could not be understood"),
         }
-        return self.missing.get(material) or reasons.get(material) or Absent(f"no {material} was given", required=False)
+        return (
+            self.missing.get(material)
+            or reasons.get(material)
+            or Absent(f"no {material} was given", required=False)
+        )
 
     def relate(self, finding: Finding) -> tuple[Where, ...]:
-        """The lines that the finding contradicts; for a file of the checkpoint, at least where the recipe declares it."""
+        """The lines that the finding contradicts; for a file of the checkpoint, at least where the recipe
+        declares it."""
         if finding.related or self.recipe is None or self.checkpoint is None or finding.where.file is None:
             return finding.related
         if finding.where.file == self.recipe.file or finding.where.line is not None:

@@ -1,0 +1,55 @@
+# Two set-up commands, and both stay true on a fresh clone: make demo, make test.
+# PYTHON is the interpreter of the virtual environments (3.11 or newer).
+PYTHON ?= python3
+PIP_FLAGS = --quiet --disable-pip-version-check -c constraints.txt
+BASE = .venv/.installed
+DEV = .venv/.installed-dev
+TORCH = .venv-torch/.installed
+
+.PHONY: help demo test test-base test-torch lint bench cards clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+demo: $(BASE)  ## take a real draft through verify, launch, card and release (no torch, no GPU, no account)
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" bash examples/demo.sh
+
+test: test-base lint test-torch  ## the whole suite: first what needs no torch, then what does
+
+test-base: $(DEV)
+	.venv/bin/python -m pytest -m "not torch and not gpu"
+
+test-torch: $(TORCH)
+	.venv-torch/bin/python -m pytest -m "torch and not gpu"
+
+lint: $(DEV)  ## ruff and a strict type check
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+bench: $(DEV)  ## ratios against peers, measured in the same run
+	.venv/bin/python -m pytest benchmarks -q --benchmark-only --benchmark-disable-gc -s
+
+cards: $(BASE)  ## render the cards of this zoo again
+	@for recipe in recipes/*.yaml; do .venv/bin/zoo card "$$(basename "$$recipe" .yaml)"; done
+
+clean:  ## remove what make made
+	rm -rf .venv .venv-torch .demo .pytest_cache .mypy_cache .ruff_cache
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+
+$(BASE): pyproject.toml constraints.txt | .venv/bin/python
+	.venv/bin/pip install $(PIP_FLAGS) -e .
+	@touch $@
+
+$(DEV): $(BASE)
+	.venv/bin/pip install $(PIP_FLAGS) -e '.[dev]'
+	@touch $@
+
+# Another environment, so that the first part of the tests proves that the tool needs no torch.
+$(TORCH): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/pip install $(PIP_FLAGS) -e '.[dev,torch]'
+	@touch $@

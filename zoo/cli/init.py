@@ -1,0 +1,65 @@
+"""``zoo init``: a new zoo with a first recipe that works, or one more recipe."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from zoo.cli.app import App
+from zoo.errors import UsageError
+from zoo.printable import quoted
+from zoo.schemas import HERE
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,78}[a-z0-9])?")
+_STARTER = Path(__file__).parent.parent / "starter"
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--recipe", "name", metavar="NAME", help="The name of the recipe to begin with.  [default: example-draft]"
+)
+@click.pass_obj
+def command(app: App, folder: Path | None, name: str | None) -> None:
+    """Make a new zoo in FOLDER, with a recipe, a target file and a profile to edit.
+
+    Inside a zoo, without FOLDER: add the recipe NAME.
+    """
+    name = name or "example-draft"
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise UsageError(
+            f"{quoted(name)} cannot be a name", hint="use lower-case letters, digits, '.', '_' and '-'"
+        )
+    root = app.zoo.root if folder is None else folder
+    wanted = {f"recipes/{name}.yaml": _starter("recipe.yaml").replace("example-draft", name)}
+    if folder is not None:
+        wanted |= {
+            "zoo.toml": _starter("zoo.toml"),
+            ".gitignore": "published/\n",
+            **{
+                f".zoo/{path.name}": path.read_text(encoding="utf-8")
+                for path in sorted(HERE.glob("*-1.json"))
+            },
+        }
+    for each in ("targets/example-target.yaml", "profiles/sglang-0.5.14-example.yaml"):
+        if not (root / "recipes" / each).exists():
+            wanted[f"recipes/{each}"] = _starter(Path(each).name)
+    taken = [path for path in wanted if (root / path).exists()]
+    if taken:
+        hint = f"choose another name: zoo init{f' {folder}' if folder else ''} --recipe NAME"
+        raise UsageError(f"{root / taken[0]} exists already", hint=hint)
+    for path, text in wanted.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+        app.out(f"wrote {root / path}")
+    where = f" --zoo {folder}" if folder is not None and str(folder) != "." else ""
+    app.note(f"Edit recipes/{name}.yaml, then try it without weights:")
+    app.note(
+        f"  zoo{where} standin {name} --out /tmp/{name} && zoo{where} verify {name} --checkpoint /tmp/{name}"
+    )
+
+
+def _starter(file: str) -> str:
+    return (_STARTER / file).read_text(encoding="utf-8")

@@ -1,0 +1,67 @@
+"""``zoo launch``: the command that serves a draft."""
+
+from __future__ import annotations
+
+import click
+
+from zoo.cli.app import App, format_option
+from zoo.engines.launch import launch_argv, shell
+from zoo.errors import UsageError
+from zoo.printable import printable
+from zoo.recipe.load import usable_recipe
+from zoo.recipe.model import ModelRef
+from zoo.recipe.validate import did_you_mean
+
+
+@click.command("launch")
+@click.argument("name", metavar="NAME")
+@click.option("--profile", metavar="PROFILE", help="One of the recipe's profiles.  [default: the first]")
+@click.option("--draft", metavar="PATH", help="Serve this folder or repository as the draft.")
+@click.option("--target", metavar="PATH", help="Serve this folder or repository as the target.")
+@click.option("--host", help="Add --host.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Add --port.")
+@format_option("shell", "json")
+@click.pass_obj
+def command(
+    app: App,
+    name: str,
+    profile: str | None,
+    draft: str | None,
+    target: str | None,
+    host: str | None,
+    port: int | None,
+    form: str,
+) -> None:
+    """Print the command that serves a draft, exactly as the recipe means it.
+
+    The JSON form gives argv, environment and image, for Slurm, Kubernetes or Ray.
+    """
+    recipe = usable_recipe(app.zoo, name)
+    by_name = {each.name: each for each in recipe.profiles}
+    if profile is not None and profile not in by_name:
+        hint = did_you_mean(profile, by_name).strip() or f"its profiles: {', '.join(by_name)}"
+        raise UsageError(f"recipe {name} has no profile {profile}", hint=hint)
+    chosen = by_name[profile] if profile else recipe.profiles[0]
+    argv = launch_argv(
+        chosen,
+        target=ModelRef(target) if target else recipe.target.served,
+        draft=ModelRef(draft or recipe.repo),
+        host=host,
+        port=port,
+    )
+    if form == "json":
+        app.json(
+            {
+                "schema": "launch/1",
+                "profile": chosen.name,
+                "engine": chosen.data["engine"],
+                "argv": argv,
+                "environment": dict(chosen.environment),
+                "image": chosen.image or None,
+            }
+        )
+    else:
+        app.out(
+            "\n".join(f"export {key}={value}" for key, value in chosen.environment.items())
+            + printable(shell(argv))
+        )

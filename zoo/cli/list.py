@@ -1,0 +1,61 @@
+"""``zoo list``: what is in this zoo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from zoo.cli.app import App, format_option
+from zoo.recipe.load import load_recipe, recipe_names
+
+
+@click.command("list")
+@format_option("text", "json")
+@click.pass_obj
+def command(app: App, form: str) -> None:
+    """List the recipes of this zoo, with family, target and the version that was released last."""
+    rows = [_row(app, name) for name in recipe_names(app.zoo)]
+    if form == "json":
+        app.json(rows)
+    elif not rows:
+        app.note("This zoo has no recipes. Start one with: zoo init --recipe NAME")
+    else:
+        _table(rows)
+
+
+def _row(app: App, name: str) -> dict[str, Any]:
+    loaded = load_recipe(app.zoo, name)
+    folder = app.zoo.release_folder(name)
+    released = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
+    if loaded.recipe is None:
+        return {
+            "name": name,
+            "problem": f"{len(loaded.findings)} problems; see: zoo verify {name}",
+            "released": released,
+        }
+    recipe = loaded.recipe
+    return {
+        "name": name,
+        "version": recipe.version,
+        "family": recipe.checkpoint.family,
+        "target": recipe.target.name,
+        "repo": recipe.repo,
+        "released": released,
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("name", "version", "family", "target", "released"):
+        table.add_column(heading, no_wrap=heading == "name")
+    for row in rows:
+        released = ", ".join(row["released"]) or "-"
+        if "problem" in row:
+            table.add_row(row["name"], "", "", row["problem"], released)
+        else:
+            table.add_row(row["name"], row["version"], row["family"], row["target"], released)
+    Console(markup=False, highlight=False).print(table)

@@ -1,0 +1,168 @@
+"""DFlash in the layout of z-lab, which SGLang, vLLM, ModelOpt and SpecForge read.
+
+A block-diffusion draft: it reads the target's hidden states after a few aux layers, fuses them with ``fc``,
+and fills a whole block of mask tokens in one forward pass. Embedding and head are the target's. Qwen3-style
+layers.
+
+Sources: sglang 0.5.14, models/dflash.py and speculative/dflash_utils.py (parse_dflash_draft_config); the
+published safetensors headers of z-lab/dflash (tests/fixtures) agree with this inventory to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zoo.drafts import HEADER_DTYPE, Inventory, TensorSpec
+
+ARCHITECTURES = ("DFlashDraftModel",)
+# Far above any draft; a hostile config must not make us build a list without end.
+MAX_LAYERS = 1000
+
+# Where a value may stand in config.json, in the order in which an engine looks. SGLang 0.5.14 reads a mask
+# token id only from dflash_config; 0.5.23 also from the top level.
+PLACES: Mapping[str, tuple[str, ...]] = {
+    "block_size": ("dflash_config/block_size", "block_size"),
+    "target_layer_ids": ("dflash_config/target_layer_ids", "target_layer_ids"),
+    "mask_token_id": ("dflash_config/mask_token_id", "mask_token_id"),
+    "num_target_layers": ("dflash_config/num_target_layers", "num_target_layers"),
+    "rope.theta": ("rope_parameters/rope_theta", "rope_theta"),
+    "rope.type": (
+        "rope_parameters/rope_type",
+        "rope_parameters/type",
+        "rope_scaling/rope_type",
+        "rope_scaling/type",
+    ),
+    **{
+        f"rope.{key}": (f"rope_parameters/{key}", f"rope_scaling/{key}")
+        for key in (
+            "factor",
+            "original_max_position_embeddings",
+            "beta_fast",
+            "beta_slow",
+            "mscale",
+            "mscale_all_dim",
+            "attention_factor",
+            "attn_factor",
+            "low_freq_factor",
+            "high_freq_factor",
+        )
+    },
+}
+
+# Keys at the top level and inside dflash_config that some engine version reads (SGLang 0.5.14 or 0.5.23). A
+# value here that the recipe does not state changes what is served.
+READ_KEYS = frozenset(
+    (
+        "architectures attention_bias head_dim hidden_act hidden_size intermediate_size is_causal "
+        "layer_types max_position_embeddings model_type num_attention_heads num_hidden_layers "
+        "num_key_value_heads partial_rotary_factor quantization_config rms_norm_eps rope_dim "
+        "sliding_window target_hidden_size text_config tie_word_embeddings use_sliding_window vocab_size"
+    ).split()
+)
+READ_NESTED = frozenset(
+    (
+        "attention_sink_bias attention_value_scale causal conv_group_size conv_kernel_size emb_dim "
+        "final_logit_softcapping gru_hidden_dim has_embed_tokens input_embedding_scale mask_token "
+        "output_multiplier projector_type pure_draft_prefix_len selector_rank selector_top_k shift_label "
+        "swa_window_size use_swa"
+    ).split()
+)
+_CANONICAL = {place: key for key, places in PLACES.items() for place in places}
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A config value and the JSON pointer where it stands."""
+
+    value: Any
+    pointer: str
+
+
+def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
+    """The config as an engine sees it: canonical key -> every place that states it, the one that wins first.
+
+    ``block_size`` may stand at the top or in ``dflash_config``, rope in ``rope_theta`` and ``rope_scaling``
+    or (transformers 5) in ``rope_parameters``. A value of null counts as absent, as it does for
+    transformers.
+    """
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if key in ("dflash_config", "rope_scaling", "rope_parameters") and isinstance(value, Mapping):
+            flat |= {f"{key}/{inner}": deep for inner, deep in value.items()}
+        else:
+            flat[key] = value
+    found: dict[str, list[Stated]] = {}
+    ordered = sorted(flat, key=lambda place: _rank(place))
+    for place in ordered:
+        if flat[place] is not None:
+            key = _CANONICAL.get(place, place.replace("/", "."))
+            found.setdefault(key, []).append(Stated(flat[place], f"/{place}"))
+    return {key: tuple(stated) for key, stated in found.items()}
+
+
+def is_read(key: str) -> bool:
+    """Whether some engine version reads the canonical key ``key`` of :func:`read_config`."""
+    outer, _, inner = key.rpartition(".")
+    if key in PLACES or key in READ_KEYS:
+        return True
+    return (
+        inner in READ_NESTED
+        if outer == "dflash_config"
+        else outer in ("rope_scaling", "rope_parameters", "rope")
+    )
+
+
+def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
+    """Every tensor of the draft that ``config`` describes: 3 + 11 x layers (15 x layers with attention
+    biases).
+
+    Shapes, with H hidden, A attention heads, G KV heads, D head dim, I intermediate, K aux layers: fc [H,
+    K*H]; per layer q [A*D, H], k and v [G*D, H], o [H, A*D], gate and up [I, H], down [H, I]; norms [H],
+    q_norm and k_norm [D].
+
+    Raises:
+        KeyError: a dimension is not stated anywhere in the config.
+        TypeError: a dimension is not a sensible integer.
+    """
+    stated = {key: places[0].value for key, places in read_config(config).items()}
+    hidden, inner = _size(stated, "hidden_size"), _size(stated, "intermediate_size")
+    heads, kv_heads = _size(stated, "num_attention_heads"), _size(stated, "num_key_value_heads")
+    head_dim = _size(stated, "head_dim") if "head_dim" in stated else hidden // heads
+    ids = stated["target_layer_ids"]
+    if not isinstance(ids, list):
+        raise TypeError("target_layer_ids is not a list")
+    norm, q, kv = (hidden,), heads * head_dim, kv_heads * head_dim
+    layer: dict[str, tuple[int, ...]] = {
+        "input_layernorm.weight": norm,
+        "post_attention_layernorm.weight": norm,
+        "self_attn.q_proj.weight": (q, hidden),
+        "self_attn.k_proj.weight": (kv, hidden),
+        "self_attn.v_proj.weight": (kv, hidden),
+        "self_attn.o_proj.weight": (hidden, q),
+        "self_attn.q_norm.weight": (head_dim,),
+        "self_attn.k_norm.weight": (head_dim,),
+        "mlp.gate_proj.weight": (inner, hidden),
+        "mlp.up_proj.weight": (inner, hidden),
+        "mlp.down_proj.weight": (hidden, inner),
+    }
+    if stated.get("attention_bias") is True:
+        biases = {"q": (q,), "k": (kv,), "v": (kv,), "o": norm}
+        layer |= {f"self_attn.{name}_proj.bias": shape for name, shape in biases.items()}
+    shapes = {"fc.weight": (hidden, len(ids) * hidden), "hidden_norm.weight": norm, "norm.weight": norm}
+    for index in range(_size(stated, "num_hidden_layers", most=MAX_LAYERS)):
+        shapes |= {f"layers.{index}.{name}": shape for name, shape in layer.items()}
+    return {name: TensorSpec(HEADER_DTYPE[dtype], shape) for name, shape in sorted(shapes.items())}
+
+
+def _size(stated: Mapping[str, Any], key: str, most: int = 10**9) -> int:
+    value = stated[key]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
+        raise TypeError(f"{key} is not an integer from 1 to {most:,}")
+    return value
+
+
+def _rank(place: str) -> tuple[int, str]:
+    key = _CANONICAL.get(place)
+    return (PLACES[key].index(place) if key else 0, place)

@@ -1,0 +1,176 @@
+"""Verification: gather the materials of a draft, run the rules, make the report. The functions behind
+``zoo verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from zoo import __version__, rules
+from zoo.checkpoint.folder import open_checkpoint
+from zoo.checkpoint.model import Checkpoint
+from zoo.errors import UnreadableError
+from zoo.printable import printable, quoted
+from zoo.recipe.load import Loaded, load_recipe
+from zoo.recipe.model import UNKNOWN
+from zoo.recipe.training import load_training
+from zoo.results import Finding, Report
+from zoo.rules import Absent, Level, Subject
+from zoo.workspace import Zoo
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A report, and the materials that it is about (a release publishes exactly these)."""
+
+    report: Report
+    subject: Subject
+
+
+def verify_recipe(
+    zoo: Zoo,
+    name: str,
+    *,
+    checkpoint: str | None = None,
+    base: str | None = None,
+    level: Level = Level.HEADER,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Verification:
+    """Verify the draft of recipe ``name``; ``checkpoint`` names a folder instead of the recipe's own source.
+
+    Raises:
+        NoSuchRecipeError: the zoo has no such recipe.
+        UnreadableError: a folder that the user named cannot be opened, or changed while it was read.
+    """
+    loaded = load_recipe(zoo, name)
+    missing: dict[str, Absent] = {}
+    reported: tuple[Finding, ...] = loaded.findings
+    if loaded.recipe is None:
+        missing["recipe"] = Absent("the recipe cannot be used")
+    opened = _open(zoo, loaded, checkpoint, missing)
+    training, training_file = None, ""
+    if loaded.recipe is not None:
+        training, training_file, absent, found = load_training(zoo, loaded.recipe)
+        reported += found
+        if absent is not None:
+            missing["training"] = absent
+    subject = Subject(
+        recipe=loaded.recipe,
+        checkpoint=opened,
+        recipe_file=loaded.file,
+        training=training,
+        training_file=training_file,
+        base=_open_base(zoo, loaded, base, missing),
+        reported=reported + (opened.findings if opened else ()),
+        missing=missing,
+        today=date.today(),
+    )
+    return _verify(subject, {"recipe": name, "file": loaded.file}, level, strict, progress)
+
+
+def verify_source(
+    source: str, *, level: Level = Level.HEADER, strict: bool = False, progress: Progress | None = None
+) -> Verification:
+    """Verify a checkpoint folder on its own: its files, its config, and whether the two agree. It needs
+    no zoo and no recipe."""
+    opened = open_checkpoint(local_folder(None, source), source)
+    absent = Absent("no recipe was given", required=False)
+    subject = Subject(
+        recipe=None,
+        checkpoint=opened,
+        reported=opened.findings,
+        missing={"recipe": absent, "recipe_file": absent},
+        today=date.today(),
+    )
+    return _verify(subject, {}, level, strict, progress)
+
+
+def local_folder(zoo: Zoo | None, source: str) -> Path:
+    """The folder that ``source`` names. A recipe's relative folders start at the root of the zoo.
+
+    Raises:
+        UnreadableError: the source is not a local folder.
+    """
+    if source.startswith("hf://"):
+        repo, _, revision = source.removeprefix("hf://").partition("@")
+        pin = f" --revision {revision}" if revision else ""
+        raise UnreadableError(
+            f"{quoted(source)} is on the Hub, and this version of zoo reads local folders only",
+            hint=f"run: hf download {printable(repo + pin)} --local-dir FOLDER; then add --checkpoint FOLDER",
+        )
+    if "://" in source:
+        raise UnreadableError(
+            f"{quoted(source)} is remote, and this version of zoo reads local folders only",
+            hint="download it and add --checkpoint FOLDER",
+        )
+    path = Path(source).expanduser()
+    return path if zoo is None or path.is_absolute() else zoo.root / path
+
+
+def _open(zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent]) -> Checkpoint | None:
+    """The checkpoint: the folder that the user named or, else, the recipe's source, which may be out of
+    reach."""
+    if named is not None:
+        return open_checkpoint(local_folder(None, named), named)
+    if loaded.recipe is None:
+        missing["checkpoint"] = Absent("the recipe cannot be used, so its source is not known")
+        return None
+    source = loaded.recipe.checkpoint.source
+    try:
+        if source == UNKNOWN:
+            raise UnreadableError("the recipe's source is unknown", hint="add --checkpoint FOLDER")
+        return open_checkpoint(local_folder(zoo, source), source)
+    except UnreadableError as error:
+        missing["checkpoint"] = Absent(f"{error.message}: {error.hint}")
+        return None
+
+
+def _open_base(zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent]) -> Checkpoint | None:
+    """The base draft: the folder that the user named, or a folder of the zoo that the recipe names."""
+    if named is not None:
+        return open_checkpoint(local_folder(None, named), named)
+    base = loaded.recipe.base if loaded.recipe is not None else None
+    if base is None:
+        missing["base"] = Absent("the recipe names no base draft", required=False)
+    elif base.repo.startswith("./") and (zoo.root / base.repo).is_dir():
+        return open_checkpoint(zoo.root / base.repo, base.repo)
+    else:
+        missing["base"] = Absent("the base draft is not here; give its folder with --base", required=False)
+    return None
+
+
+def _verify(
+    subject: Subject, facts: dict[str, Any], level: Level, strict: bool, progress: Progress | None
+) -> Verification:
+    checkpoint = subject.checkpoint
+    if level is Level.DEEP:
+        if checkpoint is not None:
+            from zoo.checkpoint.scan import scan_checkpoint
+
+            subject = replace(subject, scan=scan_checkpoint(checkpoint, _engine_files(subject), progress))
+        else:
+            subject = replace(subject, missing={**subject.missing, "scan": subject.missing["checkpoint"]})
+    if checkpoint is not None:
+        dtypes = sorted({tensor.dtype for tensor in checkpoint.tensors.values()})
+        facts |= {
+            "checkpoint": checkpoint.source,
+            "tensors": len(checkpoint.tensors),
+            "dtypes": dtypes,
+            "bytes": checkpoint.data_nbytes,
+        }
+    report = Report(str(level), facts, rules.run(subject, level), strict, f"draft-zoo {__version__}")
+    return Verification(report, subject)
+
+
+def _engine_files(subject: Subject) -> list[str]:
+    """The files of a deep pass: those that the recipe declares and the folder has or, without a recipe,
+    all of them."""
+    assert subject.checkpoint is not None
+    names = subject.checkpoint.files if subject.recipe is None else subject.recipe.checkpoint.files
+    return [name for name in names if name in subject.checkpoint.files]
