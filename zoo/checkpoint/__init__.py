@@ -1,1 +1,1 @@
-"""Reading a checkpoint folder without trusting it: file list, JSON files, safetensors headers, the shard index."""
+"""Reading a checkpoint folder without trusting it: file list, JSON files, headers, shard index."""

@@ -1,8 +1,10 @@
-"""Collecting findings about one file, so that a broken file is reported in a few lines and never in a million.
+"""Collecting findings about one file, so that a broken one is reported in a few lines, not in a million.
 
     found = Findings("model.safetensors")
     found.add("F118", 'tensor "fc.weight" has the dtype "f32"', "write it with save_file", tensor="fc.weight")
     found.result()      # a tuple of zoo.results.Finding
+
+Every message starts with the name of the file; everything in it is safe to show.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ SHOWN_PER_CODE = 10
 
 
 class Findings:
-    """Findings about the file ``name``: at most :data:`SHOWN_PER_CODE` of each code, the rest only counted.
+    """Findings about the file ``name``, or about the folder as a whole if that is None: at most
+    :data:`SHOWN_PER_CODE` of each code, the rest only counted.
 
     Severity is left to the rule that documents the code (``zoo.rules.registry``).
     """
 
-    def __init__(self, name: str) -> None:
-        self._file = _shown(name)
+    def __init__(self, name: str | None) -> None:
+        self._file = None if name is None else _shown(name)
         self._kept: list[Finding] = []
         self._count: Counter[str] = Counter()
 
@@ -42,8 +45,8 @@ class Findings:
         line: int | None = None,
         column: int | None = None,
     ) -> None:
-        """Record ``fact``, a sentence that follows the name of the file. Untrusted text in it is already quoted;
-        ``tensor`` and ``pointer`` may be raw."""
+        """Record ``fact``, which follows the name of the file and a colon. Untrusted text in it is already
+        quoted; ``tensor`` and ``pointer`` may be raw."""
         self._count[code] += 1
         if self._count[code] <= SHOWN_PER_CODE:
             where = Where(
@@ -53,7 +56,8 @@ class Findings:
                 pointer=None if pointer is None else _shown(pointer),
                 tensor=None if tensor is None else _shown(tensor),
             )
-            self._kept.append(Finding(f"{self._file}: {fact}", hint, where, code=code))
+            message = fact if self._file is None else f"{self._file}: {fact}"
+            self._kept.append(Finding(message, hint, where, code=code))
 
     def result(self) -> tuple[Finding, ...]:
         """Everything that was kept; the last finding of a code that occurred more often says how often."""

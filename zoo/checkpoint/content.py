@@ -1,8 +1,8 @@
 """What a file that should hold weights or JSON really is, told from its first bytes and its size.
 
-Most broken checkpoints are not corrupt: they are another file. A clone without Git LFS leaves pointers, a failed
-download leaves an HTML page or a JSON error, a renamed ``pytorch_model.bin`` is a pickle. Saying so, with the command
-that mends it, beats "invalid header". Nothing is decoded or executed here.
+Most broken checkpoints are not corrupt: they are another file. A clone without Git LFS leaves pointers, a
+failed download leaves an HTML page or a JSON error, a renamed ``pytorch_model.bin`` is a pickle. Saying so,
+with the command that mends it, beats "invalid header". Nothing is decoded or executed here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file turned out to be: its rule ``code``, a noun phrase ``what``, and the ``hint`` that mends it."""
+    """What a file turned out to be: a rule ``code``, a noun phrase, and the ``hint`` that mends it."""
 
     code: str
     what: str
@@ -33,8 +33,8 @@ class Content:
 
 
 def identify(head: bytes, size: int) -> Content | None:
-    """Recognise the content of a file from ``head``, its first :data:`SNIFFED_BYTES` (or all of it), and ``size``
-    in bytes. None if it is none of the known impostors."""
+    """Recognise the content of a file from ``head``, its first :data:`SNIFFED_BYTES` (or all of it), and
+    ``size`` in bytes. None if it is none of the known impostors."""
     if size == 0:
         return Content("F016", "an empty file", _DOWNLOAD)
     if head.startswith((b"version https://git-lfs", b"version https://hawser")):
@@ -50,7 +50,7 @@ def identify(head: bytes, size: int) -> Content | None:
         hint = "unpack it (gunzip), or fetch it again without a Content-Encoding"
         return Content("F015", "gzip-compressed data", hint)
     if len(head) >= 16 and not any(head):
-        what = f"zero bytes only, as far as its first {len(head)} bytes tell"
+        what = f"zero bytes (its first {len(head)} at least)"
         return Content("F017", what, f"the space was reserved and never written; {_DOWNLOAD}")
     return _text(head)
 

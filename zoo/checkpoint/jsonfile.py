@@ -1,8 +1,8 @@
 """Strict JSON: what two readers could understand differently, or one could choke on, is an error here.
 
-``json.load`` accepts duplicate keys (the last wins; other readers take the first), NaN and Infinity, lone surrogates and
-numbers that overflow elsewhere. :func:`decode` is the one JSON decoder of the package, also for safetensors headers;
-:func:`read_json` reads a small file such as ``config.json`` with it.
+``json.load`` accepts duplicate keys (the last wins; other readers take the first), NaN and Infinity, lone
+surrogates and numbers that overflow elsewhere. :func:`decode` is the one JSON decoder of the package, also
+for safetensors headers; :func:`read_json` reads a small file such as ``config.json`` with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _NUMBER_LIMIT = 2**64
 
 
 class MalformedJson(ValueError):
-    """The text is not JSON. ``reason`` says why and holds no text of the file; ``line`` and ``column`` count from 1."""
+    """The text is not JSON. ``reason`` says why and holds no text of the file; ``line`` and ``column`` count
+    from 1."""
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(reason)
@@ -38,7 +39,8 @@ class MalformedJson(ValueError):
 
 
 class Repeated(dict[str, Any]):
-    """A JSON object with duplicate keys, named in ``keys_repeated``. The last value wins, as in ``json.load``."""
+    """A JSON object with duplicate keys, named in ``keys_repeated``. The last value wins, as in
+    ``json.load``."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -48,7 +50,8 @@ class Repeated(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class JsonCodes:
-    """The rule codes under which :func:`read_json` reports: not a JSON object, a duplicate key, NaN or Infinity."""
+    """The rule codes under which :func:`read_json` reports: not a JSON object, a duplicate key, NaN or
+    Infinity."""
 
     unreadable: str
     duplicate: str
@@ -56,11 +59,11 @@ class JsonCodes:
 
 
 def decode(raw: bytes) -> Any:
-    """Decode a JSON text. Objects with duplicate keys come back as :class:`Repeated`, NaN and overflowing floats
-    as float, and the integer ``-0`` as the float that every other JSON reader makes of it.
+    """Decode a JSON text. Objects with duplicate keys come back as :class:`Repeated`, NaN and overflowing
+    floats as float, and the integer ``-0`` as the float that every other JSON reader makes of it.
 
-    Raises MalformedJson: not UTF-8, a byte order mark, a syntax error, an integer of thousands of digits, nesting
-    beyond what the interpreter's stack allows.
+    Raises MalformedJson: not UTF-8, a byte order mark, a syntax error, an integer of thousands of digits,
+    nesting beyond what the interpreter's stack allows.
     """
     if raw.startswith(codecs.BOM_UTF8):
         raise MalformedJson("it starts with a byte order mark", 1, 1)
@@ -89,8 +92,8 @@ def read_json(
 ) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
     """Read the JSON object in ``path``, called ``name`` in findings. Never raises.
 
-    The value is None if the file is no JSON object at all. Duplicate keys and NaN are findings, and the value is what
-    ``json.load`` makes of it, because that is what an engine will see.
+    The value is None if the file is no JSON object at all. Duplicate keys and NaN are findings, and the value
+    is what ``json.load`` makes of it, because that is what an engine will see.
     """
     found = Findings(name)
     hint = f"write {quoted(name)} again with json.dump(..., allow_nan=False)"
@@ -101,20 +104,20 @@ def read_json(
         found.add(codes.unreadable, f"cannot be read ({error.strerror})", "check the permissions of the file")
         return None, found.result()
     if len(raw) > size_limit:
-        found.add(codes.unreadable, f"is larger than {size_limit:,} bytes", "check that it is the right file")
+        found.add(codes.unreadable, f"more than {size_limit:,} bytes", "check that it is the right file")
         return None, found.result()
     try:
         value = decode(raw)
     except MalformedJson as error:
         content = identify(raw[:SNIFFED_BYTES], len(raw))
         if content is None or content.code in ("F014", "F018"):
-            fact = f"is not JSON: {error.reason}"
+            fact = f"not JSON: {error.reason}"
             found.add(codes.unreadable, fact, hint, line=error.line, column=error.column)
         else:
-            found.add(codes.unreadable, f"is not JSON but {content.what}", content.hint)
+            found.add(codes.unreadable, f"not JSON but {content.what}", content.hint)
         return None, found.result()
     if not isinstance(value, dict):
-        found.add(codes.unreadable, "holds a JSON value that is not an object", hint)
+        found.add(codes.unreadable, "the JSON value is not an object", hint)
         return None, found.result()
     usable = _inspect(value, codes, hint, found)
     return value if usable else None, found.result()
@@ -123,39 +126,47 @@ def read_json(
 def _inspect(top: dict[str, Any], codes: JsonCodes, hint: str, found: Findings) -> bool:
     """Record what is wrong inside ``top``. False if it must not be handed on."""
     usable = True
-    for parts, value in _walk(top):
-        at = pointer(*parts)
+    for parts, value in walk(top):
+        if len(parts) > DEPTH_LIMIT:
+            found.add(codes.unreadable, f"nested more than {DEPTH_LIMIT} levels deep", hint)
+            return False
         if isinstance(value, Repeated):
             for key in value.keys_repeated:
                 fact = f"the key {quoted(key)} occurs more than once in one object"
                 found.add(codes.duplicate, fact, "keep one of them", pointer=pointer(*parts, key))
         elif isinstance(value, float) and not math.isfinite(value):
+            at = pointer(*parts)
             fact = f"the number at {quoted(at)} is not finite"
             found.add(codes.non_finite, fact, "write a finite number, or null", pointer=at)
-        elif isinstance(value, int) and abs(value) >= _NUMBER_LIMIT:
-            found.add(codes.unreadable, f"the number at {quoted(at)} does not fit 64 bits", hint, pointer=at)
+        elif (problem := _problem(value)) is not None:
+            at = pointer(*parts)
+            found.add(codes.unreadable, f"the value at {quoted(at)} {problem}", hint, pointer=at)
             usable = False
-        elif isinstance(value, str) and not is_unicode(value):
-            found.add(codes.unreadable, f"the text at {quoted(at)} is not valid Unicode", hint, pointer=at)
-            usable = False
-        if len(parts) > DEPTH_LIMIT:
-            found.add(codes.unreadable, f"is nested more than {DEPTH_LIMIT} levels deep", hint)
-            return False
     return usable
 
 
-def _walk(top: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Every value below ``top`` (and every key, as a value at its own place) with its path, without recursion."""
+def _problem(value: Any) -> str | None:
+    """Why no other reader could be trusted to understand the scalar ``value``, or None."""
+    if isinstance(value, int) and abs(value) >= _NUMBER_LIMIT:
+        return "does not fit 64 bits"
+    if isinstance(value, str) and not is_unicode(value):
+        return "is not valid Unicode"
+    return None
+
+
+def walk(top: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every value below ``top``, and every key as a value at its own place, with its path; without
+    recursion."""
     stack: list[tuple[tuple[str | int, ...], Any]] = [((), top)]
     while stack:
         parts, value = stack.pop()
         yield parts, value
         if isinstance(value, dict):
-            for key, below in value.items():
+            for key, below in reversed(value.items()):
                 yield (*parts, key), key
                 stack.append(((*parts, key), below))
         elif isinstance(value, list):
-            stack.extend(((*parts, index), below) for index, below in enumerate(value))
+            stack.extend(((*parts, index), value[index]) for index in reversed(range(len(value))))
 
 
 def is_unicode(text: str) -> bool:

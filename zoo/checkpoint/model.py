@@ -1,7 +1,7 @@
 """What is known of a checkpoint after its small files and headers were read: plain frozen values.
 
-Nothing here reads a file. ``zoo.checkpoint.folder.open_checkpoint`` makes these values and records everything that was
-wrong on the way as findings, so that checks stay pure functions.
+Nothing here reads a file. ``zoo.checkpoint.folder.open_checkpoint`` makes these values and records everything
+that was wrong on the way as findings, so that checks stay pure functions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from zoo.results import Finding
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One entry of a safetensors header. ``dtype`` as the format spells it (``BF16``), ``begin`` and ``end`` in
-    bytes relative to the start of the data section."""
+    """One entry of a safetensors header. ``dtype`` as the format spells it (``BF16``), ``begin`` and ``end``
+    in bytes relative to the start of the data section."""
 
     name: str
     dtype: str
@@ -32,7 +32,8 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A parsed safetensors header. ``length`` is N, the size in bytes of the JSON text after the 8-byte prefix."""
+    """A parsed safetensors header. ``length`` is N, the size in bytes of the JSON text after the 8-byte
+    prefix."""
 
     length: int
     tensors: Mapping[str, TensorInfo]
@@ -61,10 +62,10 @@ class WeightsFile:
 class Checkpoint:
     """A local checkpoint folder.
 
-    ``files`` maps every file below ``root`` (POSIX path, relative) to its size in bytes; ``config`` is the parsed
-    ``config.json`` or None; ``weights`` are the safetensors files that an engine would load, in name order;
-    ``index`` is the ``weight_map`` of ``model.safetensors.index.json`` (tensor name -> file name) or None;
-    ``findings`` are the facts recorded while reading, each with its rule code.
+    ``files`` maps every file below ``root`` (POSIX path, relative) to its size in bytes; ``config`` is the
+    parsed ``config.json`` or None; ``weights`` are the safetensors files that an engine would load, in name
+    order; ``index`` is the ``weight_map`` of ``model.safetensors.index.json`` (tensor name -> file name) or
+    None; ``findings`` are the facts recorded while reading, each with its rule code.
     """
 
     source: str
@@ -93,7 +94,9 @@ class Checkpoint:
     @property
     def metadata(self) -> Mapping[str, str]:
         """The ``__metadata__`` of all weights files together."""
-        return {key: value for file in self.weights if file.header for key, value in file.header.metadata.items()}
+        return {
+            key: value for file in self.weights if file.header for key, value in file.header.metadata.items()
+        }
 
     @property
     def data_nbytes(self) -> int:

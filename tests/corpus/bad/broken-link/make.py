@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    (folder / WEIGHTS).rename(folder / "blob")
+    (folder / WEIGHTS).symlink_to("blob")
+    (folder / "blob").unlink()

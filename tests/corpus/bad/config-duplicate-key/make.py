@@ -1,0 +1,9 @@
+import json
+from pathlib import Path
+
+from tests.corpus.kit import config, good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    (folder / "config.json").write_text(json.dumps(config())[:-1] + ', "block_size": 16}')

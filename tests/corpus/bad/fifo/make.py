@@ -1,0 +1,10 @@
+import os
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    (folder / WEIGHTS).unlink()
+    os.mkfifo(folder / WEIGHTS)

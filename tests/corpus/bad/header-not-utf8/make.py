@@ -1,0 +1,11 @@
+import json
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, good_draft, load, write_raw
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    header, data = load(folder / WEIGHTS)
+    text = json.dumps(header).encode().replace(b"fc.weight", b"fc.w\xe9ight")
+    write_raw(folder / WEIGHTS, text, data)

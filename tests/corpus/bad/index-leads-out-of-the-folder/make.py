@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from tests.corpus.kit import edit_index, sharded_draft
+
+
+def make(folder: Path) -> None:
+    sharded_draft(folder)
+    edit_index(folder, lambda index: index["weight_map"].update({"fc.weight": "../model.safetensors"}))

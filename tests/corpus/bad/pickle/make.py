@@ -1,0 +1,9 @@
+import pickle
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    (folder / WEIGHTS).write_bytes(pickle.dumps({"fc.weight": [0.0] * 64}, protocol=4))

@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from tests.corpus.kit import sharded_draft
+
+
+def make(folder: Path) -> None:
+    sharded_draft(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    (folder / "weights").mkdir()
+    (folder / WEIGHTS).rename(folder / "weights" / WEIGHTS)

@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, draft_tensors, good_draft, save
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    save(folder / WEIGHTS, draft_tensors())

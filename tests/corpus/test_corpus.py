@@ -1,0 +1,72 @@
+"""Every case of the corpus gives exactly the codes that its expect.json lists: no fewer, and no more."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from zoo.checkpoint.folder import open_checkpoint
+from zoo.results import Severity
+from zoo.rules import files, hostile  # noqa: F401 - register the codes
+from zoo.rules.registry import RULES
+from zoo.rules.subject import Subject
+
+CORPUS = Path(__file__).parent
+CASES = sorted(path.parent for path in CORPUS.glob("*/*/expect.json"))
+# Needs a file that its owner may not read, which root always may: tests/checkpoint/test_folder.py.
+WITHOUT_A_CASE = {"F006"}
+
+
+def codes_of(folder: Path) -> set[str]:
+    """The codes of errors and warnings about the checkpoint in ``folder``."""
+    checkpoint = open_checkpoint(folder, str(folder))
+    subject = Subject(recipe=None, checkpoint=checkpoint, reported=checkpoint.findings)
+    found = {finding.code for finding in checkpoint.findings}
+    for rule in (RULES["X006"], RULES["X007"]):
+        found |= {finding.code for finding in rule.check(subject)}
+    return {code for code in found if RULES[code].severity is not Severity.NOTE}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_a_case_gives_exactly_the_codes_that_it_expects(case: Path, tmp_path: Path) -> None:
+    expect = expectation(case)
+    if expect.get("recipe"):
+        pytest.skip("needs a recipe: joins with the verify pipeline")
+    make_of(case).make(tmp_path / "draft")
+    # A case may put its checkpoint deeper, as in a Hugging Face cache.
+    assert codes_of(tmp_path / "draft" / expect.get("folder", "")) == set(expect["codes"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_a_case_says_what_it_is(case: Path) -> None:
+    expect = expectation(case)
+    assert set(expect) <= {"codes", "why", "recipe", "folder"}
+    assert expect["why"].endswith(".")
+    assert bool(expect["codes"]) == (case.parent.name == "bad")
+    assert set(expect["codes"]) <= set(RULES)
+
+
+def test_every_file_header_index_and_hostile_input_code_has_a_case() -> None:
+    codes = {code for code, rule in RULES.items() if code[0] in "FX" or (code[:2] == "C0" and code < "C010")}
+    quiet = {code for code in codes if RULES[code].severity is Severity.NOTE}
+    covered = {code for case in CASES for code in expectation(case)["codes"]}
+    assert codes - quiet - WITHOUT_A_CASE <= covered
+
+
+def expectation(case: Path) -> dict[str, Any]:
+    expect: dict[str, Any] = json.loads((case / "expect.json").read_text())
+    return expect
+
+
+def make_of(case: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"corpus_{case.name.replace('-', '_')}", case / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

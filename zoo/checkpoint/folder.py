@@ -1,0 +1,102 @@
+"""Opening a checkpoint folder: its file list, config, headers and index, as one frozen value.
+
+    checkpoint = open_checkpoint(Path("drafts/kimi-ft-v3"), "drafts/kimi-ft-v3")
+    checkpoint.tensors["fc.weight"].shape, checkpoint.findings
+
+Only the folder as a whole can be unreadable (an exception); everything that is wrong inside it is a finding.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from zoo.checkpoint.collect import Findings
+from zoo.checkpoint.index import INDEX_NAME, Index, compare, compare_unindexed, read_index
+from zoo.checkpoint.jsonfile import JsonCodes, read_json
+from zoo.checkpoint.listing import Listing, list_files
+from zoo.checkpoint.model import Checkpoint, WeightsFile
+from zoo.checkpoint.safetensors import read_header
+from zoo.errors import UnreadableError
+from zoo.printable import quoted
+from zoo.results import Finding
+
+CONFIG_NAME = "config.json"
+_CONFIG_CODES = JsonCodes(unreadable="C002", duplicate="C003", non_finite="C004")
+
+
+def open_checkpoint(root: Path, source: str) -> Checkpoint:
+    """Read what is small in the folder ``root``: names, ``config.json``, headers, index. ``source`` is what
+    the user called it.
+
+    Raises UnreadableError if the folder is missing, is not a folder, or may not be read.
+    """
+    listing = _list(root, source)
+    config, config_findings = _read_config(root, listing)
+    files, header_findings = _read_weights(root, listing)
+    index, index_findings = _read_index(root, listing, files)
+    loaded = files if index is None else tuple(file for file in files if file.name in index.shards)
+    return Checkpoint(
+        source=source,
+        root=root,
+        files=listing.files,
+        config=config,
+        weights=loaded,
+        index=None if index is None else index.weight_map,
+        findings=(*listing.findings, *config_findings, *header_findings, *index_findings),
+    )
+
+
+def _list(root: Path, source: str) -> Listing:
+    try:
+        return list_files(root)
+    except FileNotFoundError:
+        fact, hint = "does not exist", "check the path, or run: hf download OWNER/NAME --local-dir FOLDER"
+    except NotADirectoryError:
+        fact, hint = "is a file, not a folder", "give the folder that holds config.json and the weights"
+    except PermissionError:
+        fact, hint = "may not be read", "check the permissions of the folder and of the folders above it"
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a path with a NUL character
+        fact, hint = f"cannot be opened ({type(error).__name__})", "check the path"
+    raise UnreadableError(f"{quoted(source, limit=400)} {fact}", hint=hint)
+
+
+def _read_config(root: Path, listing: Listing) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
+    if CONFIG_NAME in listing.files:
+        return read_json(root / CONFIG_NAME, CONFIG_NAME, _CONFIG_CODES)
+    found = Findings(CONFIG_NAME)
+    if CONFIG_NAME not in listing.refused:
+        found.add("C001", "not in the folder", "copy the config.json that the draft was trained with")
+    return None, found.result()
+
+
+def _read_weights(root: Path, listing: Listing) -> tuple[tuple[WeightsFile, ...], tuple[Finding, ...]]:
+    """All ``*.safetensors`` files of the folder itself. Engines do not look into folders below it."""
+    files: list[WeightsFile] = []
+    findings: list[Finding] = []
+    for name, size in listing.files.items():
+        if _is_weights(name):
+            header, found = read_header(root / name, name)
+            files.append(WeightsFile(name, size, header))
+            findings.extend(found)
+    if not files and not any(map(_is_weights, listing.refused)):
+        missing = Findings(None)
+        hint = "put the exported *.safetensors files beside config.json"
+        missing.add("F001", "the folder has no *.safetensors file", hint)
+        findings.extend(missing.result())
+    return tuple(files), tuple(findings)
+
+
+def _is_weights(path: str) -> bool:
+    return path.endswith(".safetensors") and "/" not in path
+
+
+def _read_index(
+    root: Path, listing: Listing, files: tuple[WeightsFile, ...]
+) -> tuple[Index | None, tuple[Finding, ...]]:
+    if INDEX_NAME not in listing.files:
+        return None, () if INDEX_NAME in listing.refused else compare_unindexed(files)
+    index, findings = read_index(root / INDEX_NAME)
+    if index is not None:
+        findings += compare(index, files, listing.files.keys() | listing.refused)
+    return index, findings
