@@ -7,6 +7,7 @@ start from :func:`good_draft` and break one thing.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, INTERMEDIATE, LAYERS = 64, 4, 2, 16, 96, 2
+GOOD_ZOO = Path(__file__).parent / "zoo"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
@@ -170,6 +172,61 @@ def write_index(folder: Path, index: object) -> None:
 
 
 def good_recipe(folder: Path, more_files: Mapping[str, str] | None = None) -> None:
-    """A recipe that fits :func:`good_draft`, for cases that say ``"recipe": true``. It declares its two
-    files, and ``more_files`` (name -> kind)."""
-    raise NotImplementedError("recipes join the corpus with the verify pipeline")
+    """A zoo beside ``folder`` whose recipe ``draft`` fits :func:`good_draft`, for cases that say
+    ``"recipe": true``. It declares the two files, and ``more_files`` (name -> kind)."""
+    files = {WEIGHTS: "weights", "config.json": "config", **(more_files or {})}
+    text = (GOOD_ZOO / "recipes" / "draft.yaml").read_text().replace("FILES", json.dumps(files))
+    shutil.copytree(GOOD_ZOO, folder.parent, dirs_exist_ok=True)
+    (folder.parent / "recipes" / "draft.yaml").write_text(text)
+
+
+def edit_recipe(folder: Path, old: str, new: str, file: str = "recipes/draft.yaml") -> None:
+    """Replace the first ``old`` in a file of the zoo that :func:`good_recipe` made."""
+    path = folder.parent / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def base_beside(folder: Path, **config_changes: Any) -> None:
+    """A base draft beside ``folder``, of which the recipe says that config and inventory are identical."""
+    good_draft(folder.parent / "base", **config_changes)
+    base = "base: {repo: ./base, config: identical, inventory: identical}"
+    edit_recipe(folder, "target: big", f"target: big\n{base}")
+
+
+def edit_profile(folder: Path, old: str, new: str) -> None:
+    """:func:`edit_recipe` for the recipe's profile."""
+    edit_recipe(folder, old, new, "recipes/profiles/one-gpu.yaml")
+
+
+def edit_dflash(folder: Path, **keys: Any) -> None:
+    """Replace ``dflash_config`` of the good draft's config by these keys and the good ones."""
+    edit_config(folder, dflash_config={"target_layer_ids": [0, 1, 2], "mask_token_id": 4, **keys})
+
+
+def renamed(folder: Path, name: Callable[[str], str]) -> None:
+    """Write the draft with every tensor under another name."""
+    save(folder / WEIGHTS, {name(old): tensor for old, tensor in draft_tensors().items()})
+
+
+def edit_config(folder: Path, **changes: Any) -> None:
+    """Change keys of ``config.json`` as it stands; None removes one."""
+    path = folder / "config.json"
+    whole = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({key: value for key, value in whole.items() if value is not None}, indent=2))
+
+
+def training_manifest(folder: Path, **changes: Any) -> None:
+    """A training manifest that fits the good recipe, which is made to name it."""
+    manifest = {
+        "schema": "training-manifest/1",
+        "run": "draft",
+        "iteration": 384,
+        "step": 383,
+        "config": config(),
+        "rope_amplitude": 1.0,
+    }
+    path = folder.parent / "recipes" / "draft.training.json"
+    path.write_text(json.dumps(manifest | changes, indent=2))
+    edit_recipe(folder, "manifest: unknown", "manifest: draft.training.json")

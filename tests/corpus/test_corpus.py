@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from zoo.checkpoint.folder import open_checkpoint
 from zoo.results import Severity
-from zoo.rules import files, hostile  # noqa: F401 - register the codes
-from zoo.rules.registry import RULES
-from zoo.rules.subject import Subject
+from zoo.rules import RULES, Level
+from zoo.verify import verify_recipe, verify_source
+from zoo.workspace import find_zoo
 
 CORPUS = Path(__file__).parent
 CASES = sorted(path.parent for path in CORPUS.glob("*/*/expect.json"))
@@ -22,30 +21,31 @@ CASES = sorted(path.parent for path in CORPUS.glob("*/*/expect.json"))
 WITHOUT_A_CASE = {"F006"}
 
 
-def codes_of(folder: Path) -> set[str]:
-    """The codes of errors and warnings about the checkpoint in ``folder``."""
-    checkpoint = open_checkpoint(folder, str(folder))
-    subject = Subject(recipe=None, checkpoint=checkpoint, reported=checkpoint.findings)
-    found = {finding.code for finding in checkpoint.findings}
-    for rule in (RULES["X006"], RULES["X007"]):
-        found |= {finding.code for finding in rule.check(subject)}
-    return {code for code in found if RULES[code].severity is not Severity.NOTE}
+def codes_of(folder: Path, expect: dict[str, Any]) -> set[str]:
+    """The codes of the errors and warnings that ``zoo verify`` has about the checkpoint in ``folder``."""
+    level = Level.DEEP if expect.get("deep") else Level.HEADER
+    if expect.get("recipe"):
+        report = verify_recipe(find_zoo(folder.parent), "draft", checkpoint=str(folder), level=level).report
+    else:
+        report = verify_source(str(folder), level=level).report
+    severities = {RULES[code].severity for code in expect["codes"]}
+    assert report.exit_status == int(Severity.ERROR in severities)
+    return {finding.code for finding in report.findings if finding.severity is not Severity.NOTE}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_a_case_gives_exactly_the_codes_that_it_expects(case: Path, tmp_path: Path) -> None:
     expect = expectation(case)
-    if expect.get("recipe"):
-        pytest.skip("needs a recipe: joins with the verify pipeline")
     make_of(case).make(tmp_path / "draft")
     # A case may put its checkpoint deeper, as in a Hugging Face cache.
-    assert codes_of(tmp_path / "draft" / expect.get("folder", "")) == set(expect["codes"])
+    folder = tmp_path / "draft" / expect.get("folder", "")
+    assert codes_of(folder, expect) == set(expect["codes"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_a_case_says_what_it_is(case: Path) -> None:
     expect = expectation(case)
-    assert set(expect) <= {"codes", "why", "recipe", "folder"}
+    assert set(expect) <= {"codes", "why", "recipe", "folder", "deep"}
     assert expect["why"].endswith(".")
     assert bool(expect["codes"]) == (case.parent.name == "bad")
     assert set(expect["codes"]) <= set(RULES)

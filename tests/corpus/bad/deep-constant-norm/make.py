@@ -1,0 +1,12 @@
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, draft_tensors, good_draft, good_recipe, save
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    tensors = draft_tensors()
+    dtype, shape, data = tensors["layers.1.self_attn.k_norm.weight"]
+    tensors["layers.1.self_attn.k_norm.weight"] = (dtype, shape, b"\x80\x3f" * (len(data) // 2))
+    save(folder / WEIGHTS, tensors)

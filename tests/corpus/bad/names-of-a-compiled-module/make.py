@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.kit import good_draft, good_recipe, renamed
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    renamed(folder, lambda name: f"module._orig_mod.{name}")

@@ -1,0 +1,11 @@
+from pathlib import Path
+
+from tests.corpus.kit import good_draft, good_recipe, renamed
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    renamed(
+        folder, lambda name: name.replace("fc.", "context_proj.").replace("hidden_norm.", "context_norm.")
+    )

@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from tests.corpus.kit import edit_recipe, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    edit_recipe(folder, "code: R020", "code: R021")
+    edit_recipe(folder, "license: {id: apache-2.0}", "license: unknown")

@@ -1,0 +1,12 @@
+from pathlib import Path
+
+from tests.corpus.kit import WEIGHTS, draft_tensors, good_draft, good_recipe, save
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+
+    tensors = draft_tensors()
+    tensors["layers.2.mlp.up_proj.weight"] = tensors["layers.1.mlp.up_proj.weight"]
+    save(folder / WEIGHTS, tensors)

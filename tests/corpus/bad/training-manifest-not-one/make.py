@@ -1,0 +1,12 @@
+import json
+from pathlib import Path
+
+from tests.corpus.kit import good_draft, good_recipe, training_manifest
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    training_manifest(folder)
+    path = folder.parent / "recipes" / "draft.training.json"
+    path.write_text(json.dumps({"schema": "training-manifest/1", "run": "draft"}))

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.kit import config, good_draft, good_recipe, training_manifest
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    training_manifest(folder, config=config(rope_theta=50000))
