@@ -42,6 +42,7 @@ clean:  ## remove what make made
 
 $(BASE): pyproject.toml constraints.txt | .venv/bin/python
 	.venv/bin/pip install $(PIP_FLAGS) -e .
+	@.venv/bin/python -m compileall -q zoo
 	@touch $@
 
 $(DEV): $(BASE)

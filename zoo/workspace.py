@@ -15,7 +15,7 @@ from typing import Any
 from zoo.errors import NotAZooError, SettingsError
 from zoo.printable import quoted
 
-_KNOWN = {"publish_to": str, "trust": dict, "endpoints": list}
+_KNOWN = {"publish_to": str}
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
         if flat[place] is not None:
             key = _CANONICAL.get(place, place.replace("/", "."))
             found.setdefault(key, []).append(Stated(flat[place], f"/{place}"))
+    # Every engine takes the default rope where no type is stated.
+    found.setdefault("rope.type", [Stated("default", "")])
     return {key: tuple(stated) for key, stated in found.items()}
 
 

@@ -53,8 +53,7 @@ def training_manifest() -> None:
 
 @rule("R031", "manifest-iteration", needs=("recipe", "training"))
 def manifest_iteration(subject: Subject) -> Iterable[Finding]:
-    """The recipe exports another step than the training manifest describes, or the manifest contradicts
-    itself.
+    """The recipe exports another step than the training manifest describes.
 
     What it does: manifest: iteration = step + 1; recipe: the same step, and iter_N with N = iteration.
     Why is this bad: the card would name a checkpoint that these weights are not.

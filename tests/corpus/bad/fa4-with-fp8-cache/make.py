@@ -1,0 +1,13 @@
+from pathlib import Path
+
+from tests.corpus.kit import edit_profile, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    edit_profile(
+        folder,
+        "  - --spec",
+        "  - --speculative-draft-attention-backend fa4\n  - --kv-cache-dtype fp8_e4m3\n  - --spec",
+    )

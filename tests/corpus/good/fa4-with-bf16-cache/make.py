@@ -1,0 +1,14 @@
+from pathlib import Path
+
+from tests.corpus.kit import edit_profile, edit_recipe, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    edit_profile(
+        folder,
+        "  - --spec",
+        "  - --speculative-draft-attention-backend fa4\n  - --kv-cache-dtype bf16\n  - --spec",
+    )
+    edit_recipe(folder, "serve:", "caveats: [E002]\nserve:")
