@@ -12,7 +12,9 @@ from typing import Any
 from zoo import __version__, rules
 from zoo.checkpoint.folder import open_checkpoint
 from zoo.checkpoint.model import Checkpoint
+from zoo.digests import checkpoint_digest
 from zoo.errors import UnreadableError
+from zoo.evidence import load_evidence
 from zoo.printable import printable, quoted
 from zoo.recipe.load import Loaded, load_recipe
 from zoo.recipe.model import UNKNOWN
@@ -71,7 +73,11 @@ def verify_recipe(
         missing=missing,
         today=date.today(),
     )
-    return _verify(subject, {"recipe": name, "file": loaded.file}, level, strict, progress)
+    subject = _scan(subject, level, progress)
+    if loaded.recipe is not None:
+        evidence, found = load_evidence(zoo, loaded.recipe, _digest(subject))
+        subject = replace(subject, evidence=evidence, reported=subject.reported + found)
+    return _verify(subject, {"recipe": name, "file": loaded.file}, level, strict)
 
 
 def verify_source(
@@ -88,7 +94,7 @@ def verify_source(
         missing={"recipe": absent, "recipe_file": absent},
         today=date.today(),
     )
-    return _verify(subject, {}, level, strict, progress)
+    return _verify(_scan(subject, level, progress), {}, level, strict)
 
 
 def local_folder(zoo: Zoo | None, source: str) -> Path:
@@ -145,17 +151,28 @@ def _open_base(zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, A
     return None
 
 
-def _verify(
-    subject: Subject, facts: dict[str, Any], level: Level, strict: bool, progress: Progress | None
-) -> Verification:
-    checkpoint = subject.checkpoint
-    if level is Level.DEEP:
-        if checkpoint is not None:
-            from zoo.checkpoint.scan import scan_checkpoint
+def _scan(subject: Subject, level: Level, progress: Progress | None) -> Subject:
+    """The subject with its pass over every byte, at deep level."""
+    if level is Level.HEADER:
+        return subject
+    if subject.checkpoint is None:
+        return replace(subject, missing={**subject.missing, "scan": subject.missing["checkpoint"]})
+    from zoo.checkpoint.scan import scan_checkpoint
 
-            subject = replace(subject, scan=scan_checkpoint(checkpoint, _engine_files(subject), progress))
-        else:
-            subject = replace(subject, missing={**subject.missing, "scan": subject.missing["checkpoint"]})
+    return replace(subject, scan=scan_checkpoint(subject.checkpoint, _declared(subject), progress))
+
+
+def _digest(subject: Subject) -> str | None:
+    """The checkpoint digest of the bytes that were read, or None at header level."""
+    if subject.recipe is None or subject.scan is None:
+        return None
+    kinds = subject.recipe.checkpoint.files
+    read = [file for name, file in subject.scan.files.items() if kinds[name] != "document"]
+    return checkpoint_digest(read) if read else None
+
+
+def _verify(subject: Subject, facts: dict[str, Any], level: Level, strict: bool) -> Verification:
+    checkpoint = subject.checkpoint
     if checkpoint is not None:
         dtypes = sorted({tensor.dtype for tensor in checkpoint.tensors.values()})
         facts |= {
@@ -168,7 +185,7 @@ def _verify(
     return Verification(report, subject)
 
 
-def _engine_files(subject: Subject) -> list[str]:
+def _declared(subject: Subject) -> list[str]:
     """The files of a deep pass: those that the recipe declares and the folder has or, without a recipe,
     all of them."""
     assert subject.checkpoint is not None

@@ -131,6 +131,7 @@ def _draft(data: Mapping[str, Any]) -> Draft:
         rope=rope,
         borrows=data["borrows"],
         assumed=tuple(data.get("assumed", ())),
+        assumed_from=data.get("assumed_from", ""),
         config=data["config"],
     )
 

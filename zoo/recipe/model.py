@@ -104,6 +104,7 @@ class Draft:
     amplitude_as_trained: float | Unknown | None
     borrows: Mapping[str, str]
     assumed: tuple[str, ...]
+    assumed_from: str
     config: Mapping[str, Any]
 
 

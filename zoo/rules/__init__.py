@@ -3,6 +3,7 @@ all of them."""
 
 from zoo.rules import (
     base,
+    card,
     config,
     config_alone,
     deep,

@@ -18,6 +18,7 @@ from zoo.results import Finding, Where
 if TYPE_CHECKING:
     from zoo.checkpoint.model import Checkpoint
     from zoo.checkpoint.scan import Scan
+    from zoo.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Subject:
     training_file: str = ""
     base: Checkpoint | None = None
     scan: Scan | None = None
+    evidence: tuple[Evidence, ...] | None = None
     reported: tuple[Finding, ...] = ()
     missing: Mapping[str, Absent] = field(default_factory=dict)
     today: date = date.max

@@ -1,0 +1,179 @@
+"""Hazards and the rules of engine versions, on the kimi recipe with one thing changed."""
+# ruff: noqa: F401, F811 - fixtures are imported, and named again as parameters
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from packaging.version import Version
+
+from tests.card.conftest import edited, kimi, kimi_zoo
+from zoo.engines.hazards import HAZARDS, yarn_amplitude
+from zoo.recipe.load import usable_recipe
+from zoo.recipe.model import Recipe
+from zoo.results import Finding, Severity
+from zoo.rules import RULES, Subject
+from zoo.workspace import Zoo
+
+ROPE = {"type": "yarn", "factor": 64, "mscale": 1.0, "mscale_all_dim": 1.0}
+PROFILE = "profiles/sglang-0.5.14-b200x8.yaml"
+
+
+def found(recipe: Recipe, code: str) -> list[Finding]:
+    return list(RULES[code].check(Subject(recipe=recipe, checkpoint=None)))
+
+
+@pytest.fixture
+def with_profile(kimi_zoo: Zoo) -> Callable[..., Recipe]:
+    """The recipe after replacing texts in its profile."""
+
+    def load(*pairs: tuple[str, str]) -> Recipe:
+        path = kimi_zoo.recipes / PROFILE
+        text = path.read_text()
+        for old, new in pairs:
+            assert old in text
+            text = text.replace(old, new, 1)
+        path.write_text(text)
+        return usable_recipe(kimi_zoo, "kimi-ft-v3")
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("rope", "engine", "version", "expected"),
+    [
+        (ROPE, "sglang", "0.5.14", 1.4159),
+        (ROPE, "sglang", "0.5.15.post1", 1.4159),
+        (ROPE, "sglang", "0.5.16", 1.0),
+        (ROPE, "sglang", "0.5.23", 1.0),
+        (ROPE, "transformers", None, 1.0),
+        ({**ROPE, "mscale": 0.707, "mscale_all_dim": 1.0}, "sglang", "0.5.23", 1.29404 / 1.41589),
+        ({"type": "yarn", "factor": 64}, "sglang", "0.5.23", 1.4159),
+        ({"type": "yarn", "factor": 64}, "transformers", None, 1.4159),
+        ({"type": "yarn", "factor": 64, "mscale": 1.0}, "sglang", "0.5.23", 1.4159),
+        ({**ROPE, "attention_factor": 1.5}, "transformers", None, 1.5),
+        ({**ROPE, "attention_factor": 1.5}, "sglang", "0.5.23", 1.0),
+        ({**ROPE, "attn_factor": 2.0}, "sglang", "0.5.23", 2.0),
+        ({"type": "yarn", "factor": 1}, "sglang", "0.5.14", 1.0),
+        ({"type": "default"}, "sglang", "0.5.14", 1.0),
+    ],
+)
+def test_the_yarn_amplitude_is_the_one_that_the_engine_uses(
+    rope: dict[str, Any], engine: str, version: str | None, expected: float
+) -> None:
+    amplitude = yarn_amplitude(rope, engine, Version(version) if version else None)
+    assert amplitude == pytest.approx(expected, abs=5e-5)
+
+
+def test_an_engine_whose_source_nobody_read_has_no_known_amplitude() -> None:
+    assert yarn_amplitude(ROPE, "vllm", Version("0.20.0")) is None
+
+
+def test_all_three_hazards_threaten_kimi_and_only_the_first_is_a_warning(kimi: Recipe) -> None:
+    assert all(hazard.threatens(kimi, kimi.profiles[0]) for hazard in HAZARDS.values())
+    codes = [code for code in RULES if code.startswith("E") and found(kimi, code)]
+    assert codes == ["E001"]
+    (finding,) = found(kimi, "E001")
+    assert "scales cos and sin by 1.4159; the amplitude in training is unknown" in finding.message
+    assert RULES["E001"].severity is Severity.WARNING
+    assert finding.where.line
+    assert finding.related[0].file == f"recipes/{PROFILE}"
+
+
+def test_an_amplitude_that_agrees_is_said_and_one_that_differs_is_an_error(edited: Any) -> None:
+    agrees = edited(lambda data: data["draft"]["rope"].update(amplitude_as_trained=1.4159))
+    assert "which is the amplitude in training" in found(agrees, "E001")[0].message
+    assert found(agrees, "E004") == []
+    differs = edited(lambda data: data["draft"]["rope"].update(amplitude_as_trained=1.0))
+    assert "trained with 1" in found(differs, "E001")[0].message
+    assert (
+        "scales cos and sin by 1.4159, but the draft was trained with 1" in found(differs, "E004")[0].message
+    )
+
+
+def test_a_rope_without_mscale_has_one_amplitude_for_all(edited: Any) -> None:
+    def change(data: dict[str, Any]) -> None:
+        del data["draft"]["rope"]["mscale"], data["draft"]["rope"]["mscale_all_dim"]
+
+    recipe = edited(change)
+    assert found(recipe, "E001") == []
+    assert (
+        "caveat E001 (SGLang, all versions) applies to none of the profiles"
+        in found(recipe, "E005")[0].message
+    )
+
+
+@pytest.mark.parametrize("dtype", ["fp8_e4m3", "auto"])
+def test_an_fa4_draft_on_a_kv_cache_that_is_not_bf16_is_an_error(with_profile: Any, dtype: str) -> None:
+    recipe = with_profile(("--kv-cache-dtype bf16", f"--kv-cache-dtype={dtype}"))
+    (finding,) = found(recipe, "E002")
+    assert f'--kv-cache-dtype is "{dtype}"' in finding.message
+    assert finding.where.pointer == "/args/6"
+
+
+def test_an_fa4_draft_without_a_kv_dtype_is_an_error_beside_a_quantized_target(with_profile: Any) -> None:
+    recipe = with_profile(("  - --kv-cache-dtype bf16\n", ""))
+    assert "--kv-cache-dtype is not set" in found(recipe, "E002")[0].message
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("--kv-cache-dtype bf16", "--kv-cache-dtype bfloat16")],
+        [("--kv-cache-dtype bf16", "--kv-cache-dtype fp8_e4m3"), ("backend fa4", "backend triton")],
+        [("--kv-cache-dtype bf16", "--kv-cache-dtype fp8_e4m3"), ("sglang==0.5.14", "sglang==0.5.16")],
+    ],
+    ids=["bfloat16", "another backend", "a later engine"],
+)
+def test_the_kv_rule_does_not_fire_on(with_profile: Any, pairs: list[tuple[str, str]]) -> None:
+    assert found(with_profile(*pairs), "E002") == []
+
+
+def test_a_later_engine_makes_the_kv_caveat_empty(with_profile: Any) -> None:
+    recipe = with_profile(("sglang==0.5.14", "sglang==0.5.16"))
+    assert ["E002" in finding.message for finding in found(recipe, "E005")] == [True]
+
+
+def test_quantization_is_an_error_unless_the_draft_opts_out(with_profile: Any) -> None:
+    recipe = with_profile(("  - --tp 8", "  - --tp 8\n  - --quantization modelopt_fp4"))
+    (finding,) = found(recipe, "E003")
+    assert '--quantization "modelopt_fp4" also quantizes the draft' in finding.message
+    assert finding.where.pointer == "/args/13"
+    cured = with_profile(("  - --tp 8", "  - --tp 8\n  - --speculative-draft-model-quantization unquant"))
+    assert found(cured, "E003") == []
+
+
+def test_a_caveat_of_a_hazard_that_does_not_exist_is_an_error(edited: Any) -> None:
+    recipe = edited(lambda data: data["caveats"].append("E009"))
+    assert "there is no hazard E009" in found(recipe, "E006")[0].message
+
+
+def test_a_hazard_that_no_caveat_mentions_is_a_warning_and_still_on_the_card(
+    edited: Any,
+    kimi_zoo: Zoo,
+) -> None:
+    from zoo.card.render import render_card
+
+    recipe = edited(lambda data: data["caveats"].remove("E002"))
+    (finding,) = found(recipe, "E007")
+    assert "hazard E002 (fa4-needs-bf16-kv)" in finding.message
+    assert "A bf16 KV cache is required" in render_card(kimi_zoo, recipe)
+
+
+@pytest.mark.parametrize("code", [f"E00{n}" for n in range(1, 8)])
+def test_every_rule_is_documented_under_the_fixed_headings(code: str) -> None:
+    sections = RULES[code].sections
+    assert {"What it does", "Why is this bad", "Example", "Use instead", "Since"} <= set(sections)
+
+
+def test_importing_the_rules_imports_no_template_engine_no_numpy_and_no_hub_client() -> None:
+    program = (
+        "import sys, zoo.rules, zoo.rules.card, zoo.rules.engine; "
+        "print([name for name in ('jinja2', 'numpy', 'huggingface_hub', 'torch') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

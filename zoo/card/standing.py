@@ -1,0 +1,136 @@
+"""The standing of a version: which gates it has passed, and for each one that it has not, why.
+
+Standing is a set of independent marks, not a ladder. Static and byte checks are made by ``zoo release``,
+which writes their outcome into the manifest; replay, served and measured come from evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from zoo.checkpoint.jsonfile import JsonCodes, read_json
+from zoo.engines.hazards import ENGINE_NAMES
+from zoo.errors import UnreadableError
+from zoo.evidence import Evidence
+from zoo.recipe.model import Profile, Recipe
+from zoo.results import Outcome
+from zoo.workspace import Zoo
+
+GATES = ("static", "bytes", "replay", "smoke")
+TITLES = {
+    "static": "Static",
+    "bytes": "Every byte",
+    "replay": "Replay",
+    "served": "Served",
+    "measured": "Measured",
+}
+_CODES = JsonCodes("P001", "P001", "P001")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The outcome of one gate. ``on`` says what it ran on; ``evidence`` is the record that says so, or ""."""
+
+    gate: str
+    on: str
+    outcome: Outcome
+    reason: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a release knows of itself: the digest of its checkpoint, and the outcome and reason of each gate.
+    For a gate that was passed over, the reason is the one that a person gave (``--unchecked
+    GATE=REASON``)."""
+
+    released: bool = False
+    checkpoint_digest: str | None = None
+    gates: Mapping[str, tuple[Outcome, str]] = field(default_factory=dict)
+    card_sha256: str | None = None
+
+
+def read_standing(zoo: Zoo, recipe: Recipe) -> Standing:
+    """The standing that ``release/NAME/VERSION/manifest.json`` records, or that of a version which is not
+    released.
+
+    Of ``release-manifest-1.json`` it reads the checkpoint digest, the gates and the digest of README.md.
+
+    Raises:
+        UnreadableError: there is a manifest, and it is not one.
+    """
+    path = zoo.release_folder(recipe.name, recipe.version) / "manifest.json"
+    if not path.is_file():
+        return Standing()
+    data, findings = read_json(path, zoo.shown(path), _CODES)
+    try:
+        if data is None or findings:
+            raise ValueError(findings[0].message if findings else "it is empty")
+        unchecked = data["unchecked"]
+        gates = {
+            name: (Outcome(entry["outcome"]), str(unchecked.get(name) or entry["reason"]))
+            for name, entry in data["gates"].items()
+        }
+        files = {entry["path"]: entry["sha256"] for entry in data["files"]}
+        return Standing(True, str(data["checkpoint_digest"]), gates, files["README.md"])
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        hint = "restore it from git: a manifest is frozen once it is written"
+        raise UnreadableError(f"{zoo.shown(path)}: not a manifest: {error}", hint=hint) from None
+
+
+def gates(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) -> Iterator[Gate]:
+    """Every gate in the order cheap to dear, one row per thing that it ran on, or should have."""
+    for name in GATES[:2]:
+        outcome, reason = standing.gates.get(name, (Outcome.NOT_CHECKED, ""))
+        if outcome is Outcome.NOT_CHECKED and not reason:
+            reason = "not recorded" if standing.released else f"runs with: zoo release {recipe.name}"
+        yield Gate(name, "the checkpoint", outcome, reason)
+    yield from _replay(recipe, evidence, standing)
+    for profile in recipe.profiles:
+        yield served(recipe, profile, evidence, standing)
+    for record in evidence:
+        if record.kind == "bench":
+            yield _from(record, "measured", f"profile {record.subject}")
+
+
+def served(recipe: Recipe, profile: Profile, evidence: tuple[Evidence, ...], standing: Standing) -> Gate:
+    """Whether a declared profile was ever run with this checkpoint."""
+    target = recipe.target.data
+    revision = target.get("served_as", target)["revision"]
+    engine = f"{ENGINE_NAMES[profile.engine]} {profile.version}"
+    on = f"{engine} on {profile.gpus} x {profile.gpu}, target revision {revision[:12]}"
+    for record in evidence:
+        if record.kind == "smoke" and record.subject == profile.name:
+            return _from(record, "served", on)
+    tier = recipe.gates.get("smoke", {}).get("tier")
+    wanted = f"; the recipe asks for tier {tier}" if tier else ""
+    return Gate(
+        "served", on, Outcome.NOT_CHECKED, f"no record that it ever ran{wanted}{_said(standing, 'smoke')}"
+    )
+
+
+def _replay(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) -> Iterator[Gate]:
+    found = False
+    for record in evidence:
+        if record.kind in ("replay", "reference"):
+            found = True
+            what = "trace" if record.kind == "replay" else "reference loop on CPU,"
+            yield _from(record, "replay", f"{what} {record.subject}")
+    if not found:
+        wanted = "; the recipe asks for it" if "replay" in recipe.gates else ""
+        reason = f"no record that it ever ran{wanted}{_said(standing, 'replay')}"
+        yield Gate("replay", "recorded target states", Outcome.NOT_CHECKED, reason)
+
+
+def _said(standing: Standing, gate: str) -> str:
+    """The reason that the release gives for a gate that was not checked."""
+    outcome, reason = standing.gates.get(gate, (Outcome.NOT_CHECKED, ""))
+    return f"; {reason}" if outcome is Outcome.NOT_CHECKED and reason else ""
+
+
+def _from(record: Evidence, gate: str, on: str) -> Gate:
+    if record.stale:
+        return Gate(gate, on, Outcome.NOT_CHECKED, f"stale: {record.stale}", record.name)
+    reasons = [f"{each.check}: {each.reason}" for each in record.results if each.reason]
+    return Gate(gate, on, record.outcome, "; ".join(reasons), record.name)

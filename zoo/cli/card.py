@@ -1,0 +1,104 @@
+"""``zoo card``: render the model card, or check the committed one for drift."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from zoo.card.render import card_path, render_card
+from zoo.card.standing import Standing, read_standing
+from zoo.cli.app import App
+from zoo.digests import sha256_file
+from zoo.errors import CardDriftError, ReleaseRefusedError
+from zoo.evidence import RefusedEvidenceError, load_evidence
+from zoo.printable import printable
+from zoo.recipe.load import usable_recipe
+from zoo.recipe.model import Recipe
+from zoo.workspace import Zoo
+
+_DIFF_LINES = 40
+
+
+@click.command("card")
+@click.argument("name", metavar="NAME")
+@click.option("--check", is_flag=True, help="Write nothing; fail when the committed card differs.")
+@click.option("--stdout", "to_stdout", is_flag=True, help="Print the card instead of writing it.")
+@click.pass_obj
+def command(app: App, name: str, check: bool, to_stdout: bool) -> None:
+    """Render the model card of NAME from its recipe, its evidence and the template.
+
+    It is written to release/NAME/VERSION/README.md. A published version is frozen: its card can be checked
+    and printed, and only the same card can be written.
+    """
+    if check and to_stdout:
+        raise click.UsageError("--check and --stdout do not go together")
+    zoo = app.zoo
+    recipe = usable_recipe(zoo, name)
+    standing = read_standing(zoo, recipe)
+    path = card_path(zoo, recipe)
+    if check and standing.card_sha256 is not None:
+        _check_frozen(zoo, path, standing.card_sha256)
+        app.out(f"{zoo.shown(path)}: the card that was published")
+        return
+    text = _rendered(zoo, recipe, standing)
+    if to_stdout:
+        app.out(text.removesuffix("\n"))
+    elif check:
+        _check(zoo, recipe, path, text)
+        app.out(f"{zoo.shown(path)}: up to date")
+    else:
+        app.out(f"{zoo.shown(path)}: {_write(zoo, recipe, path, text, standing)}")
+
+
+def _rendered(zoo: Zoo, recipe: Recipe, standing: Standing) -> str:
+    evidence, findings = load_evidence(zoo, recipe, standing.checkpoint_digest)
+    if findings:
+        raise RefusedEvidenceError(findings)
+    return render_card(zoo, recipe, evidence, standing)
+
+
+def _check_frozen(zoo: Zoo, path: Path, sha256: str) -> None:
+    """A published card is compared by its digest: a newer template must not make an old release fail."""
+    if not path.is_file() or sha256_file(path) != sha256:
+        raise CardDriftError(
+            f"{zoo.shown(path)}: not the card that was published",
+            hint="restore it from git; the card of a published version does not change",
+        )
+
+
+def _check(zoo: Zoo, recipe: Recipe, path: Path, text: str) -> None:
+    hint = f"run: zoo card {recipe.name}"
+    if not path.is_file():
+        raise CardDriftError(f"{zoo.shown(path)}: there is no card yet", hint=hint)
+    committed = path.read_bytes()
+    if committed == text.encode():
+        return
+    old, new = committed.decode(errors="backslashreplace"), text
+    lines = list(
+        difflib.unified_diff(old.split("\n"), new.split("\n"), "committed", "rendered", n=1, lineterm="")
+    )
+    if len(lines) > _DIFF_LINES:
+        lines = [*lines[:_DIFF_LINES], f"... and {len(lines) - _DIFF_LINES} more lines"]
+    shown = "\n".join(printable(line, keep="", limit=200) for line in lines)
+    raise CardDriftError(f"{zoo.shown(path)}: differs from what recipe and evidence say\n{shown}", hint=hint)
+
+
+def _write(zoo: Zoo, recipe: Recipe, path: Path, text: str, standing: Standing) -> str:
+    """Write the card, and say what became of it."""
+    from zoo.atomic import write_atomically
+
+    if path.is_file() and path.read_bytes() == text.encode():
+        return "up to date, nothing to do"
+    if standing.released:
+        raise ReleaseRefusedError(
+            f"{zoo.shown(path)}: version {recipe.version} is published, and its card is frozen",
+            hint=f"raise the version in {recipe.file}, then run: zoo card {recipe.name}",
+        )
+    if not path.resolve().is_relative_to(zoo.root.resolve()):
+        raise ReleaseRefusedError(
+            f"{zoo.shown(path)}: a link that leads out of the zoo", hint="replace the link by a folder"
+        )
+    write_atomically(path, text.encode())
+    return "written"

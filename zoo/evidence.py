@@ -1,0 +1,295 @@
+"""Evidence: the record of a check that ran, as ``release/NAME/VERSION/evidence/KIND-SUBJECT.json``.
+
+A record is bound to the bytes of a checkpoint and to the facts that the check depends on (``zoo.digests``). A
+record of another checkpoint, or of facts that have changed, is *stale*: it is shown, and never counts. A
+record that contradicts itself is refused. All evidence is by its author's word until it is signed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from zoo.atomic import write_atomically
+from zoo.checkpoint.jsonfile import JsonCodes, read_json
+from zoo.digests import basis_digest
+from zoo.errors import InvalidRecipeError, ZooError
+from zoo.printable import printable, quoted
+from zoo.recipe.model import Recipe
+from zoo.results import Finding, Outcome, Where
+from zoo.workspace import Zoo
+
+SCHEMA = "evidence/1"
+# A record of 1,000 results with their histograms stays well below this.
+SIZE_LIMIT = 1024 * 1024
+# An accept length is stored with at least this precision, whatever its last printed digit.
+_ROUNDING = 0.005
+_FILE = re.compile(r"(replay|smoke|reference|bench)-([a-z0-9][a-z0-9._-]*)\.json")
+_ON_PROFILE = frozenset({"smoke", "bench"})
+_CODES = JsonCodes(unreadable="K005", duplicate="K005", non_finite="K005")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    name: str
+    version: str
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check of the record; ``measured`` holds its numbers by name."""
+
+    check: str
+    outcome: Outcome
+    reason: str
+    measured: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One record. ``stale`` says why it does not count here; "" if it does. Times are UTC,
+    ``2026-11-30T18:00:00Z``.
+
+    ``measured`` may hold anything with a name; four names have a meaning that is checked:
+    ``accept_histogram`` (entry k: verify steps that accepted k draft tokens), ``verify_steps``,
+    ``correct_drafts``, ``accept_length`` (1 + correct / steps).
+    """
+
+    kind: str
+    subject: str
+    checkpoint_digest: str
+    basis_digest: str
+    target: Mapping[str, str]
+    inputs: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    engine: Engine
+    host: Mapping[str, Any]
+    tool: str
+    started: str
+    ended: str
+    results: tuple[Result, ...]
+    stale: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its file, without ``.json``."""
+        return f"{self.kind}-{self.subject}"
+
+    @property
+    def outcome(self) -> Outcome:
+        """Failed if a check failed, passed only if all passed."""
+        outcomes = {result.outcome for result in self.results}
+        if Outcome.FAILED in outcomes:
+            return Outcome.FAILED
+        return Outcome.PASSED if outcomes == {Outcome.PASSED} else Outcome.NOT_CHECKED
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as ``evidence/1`` (``zoo/schemas/evidence-1.json``)."""
+        engine = {"name": self.engine.name, "version": self.engine.version, "argv": list(self.engine.argv)}
+        results = [
+            {
+                "check": each.check,
+                "outcome": str(each.outcome),
+                "reason": each.reason,
+                "measured": dict(each.measured),
+            }
+            for each in self.results
+        ]
+        return {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "subject": self.subject,
+            "checkpoint_digest": self.checkpoint_digest,
+            "basis_digest": self.basis_digest,
+            "target": dict(self.target),
+            "inputs": dict(self.inputs),
+            "settings": dict(self.settings),
+            "engine": engine,
+            "host": dict(self.host),
+            "tool": self.tool,
+            "started": self.started,
+            "ended": self.ended,
+            "results": results,
+        }
+
+
+class RefusedEvidenceError(InvalidRecipeError):
+    """An evidence file is not a record, or contradicts itself; ``findings`` says which and why."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        plural = "problem" if len(findings) == 1 else "problems"
+        hint = "remove the file, or record the check again; evidence is never edited by hand"
+        ZooError.__init__(self, f"evidence cannot be used: {len(findings)} {plural}", hint=hint)
+        self.findings = findings
+
+
+def evidence_folder(zoo: Zoo, recipe: Recipe) -> Path:
+    return zoo.release_folder(recipe.name, recipe.version) / "evidence"
+
+
+def load_evidence(
+    zoo: Zoo, recipe: Recipe, checkpoint_digest: str | None = None
+) -> tuple[tuple[Evidence, ...], tuple[Finding, ...]]:
+    """All evidence of the recipe's version, by file name, and what is wrong with files that are refused
+    (K005, K006).
+
+    With ``checkpoint_digest``, a record of other bytes is stale. A record whose basis is not the recipe's
+    present one is always stale.
+    """
+    found: list[Finding] = []
+    records: list[Evidence] = []
+    for path in sorted(evidence_folder(zoo, recipe).glob("*.json")):
+        record, problems = read_evidence(path, zoo.shown(path), root=zoo.root)
+        if record is not None and not problems:
+            problems = tuple(_against_recipe(record, recipe, zoo.shown(path)))
+        found += problems
+        if record is not None and not problems:
+            records.append(replace(record, stale=_stale(record, recipe, checkpoint_digest)))
+    return tuple(records), tuple(found)
+
+
+def read_evidence(
+    path: Path, shown: str, root: Path | None = None
+) -> tuple[Evidence | None, tuple[Finding, ...]]:
+    """One record, read strictly: no duplicate keys, no NaN, valid by its schema, consistent with itself and
+    its file name."""
+    named = _FILE.fullmatch(path.name)
+    if named is None:
+        message = f"{quoted(path.name)} is not named KIND-SUBJECT.json"
+        return None, (_refused(shown, message, "name it by its kind and subject, e.g. replay-held-out.json"),)
+    if root is not None and not path.resolve().is_relative_to(root.resolve()):
+        return None, (_refused(shown, "a link that leads out of the zoo", "put the file itself here"),)
+    data, findings = read_json(path, shown, _CODES, size_limit=SIZE_LIMIT)
+    if data is None or findings:
+        return None, findings
+    problems = _problems(data, shown)
+    if not problems and (data["kind"], data["subject"]) != named.groups():
+        own = f"{data['kind']}-{data['subject']}.json"
+        problems = (_refused(shown, f"its kind and subject say {quoted(own)}", f"name it {own}"),)
+    return (None, problems) if problems else (_evidence(data), ())
+
+
+def write_evidence(path: Path, evidence: Evidence) -> None:
+    """Write a record, whole or not at all.
+
+    Raises:
+        ValueError: the record contradicts its schema or itself; that is a fault of the check that made it.
+        OSError: it cannot be written.
+    """
+    data = evidence.as_json()
+    problems = _problems(data, path.name)
+    if problems or path.name != f"{evidence.name}.json":
+        raise ValueError(
+            problems[0].message if problems else f"evidence {evidence.name} written as {path.name}"
+        )
+    text = json.dumps(data, indent=2, ensure_ascii=True, allow_nan=False)
+    write_atomically(path, text.encode() + b"\n")
+
+
+def basis_of(recipe: Recipe, kind: str, subject: str, inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a record of this kind ran on: the profile, or for replay and reference the trace. None if the
+    recipe does not declare the profile."""
+    if kind not in _ON_PROFILE:
+        return inputs
+    return next((profile.data for profile in recipe.profiles if profile.name == subject), None)
+
+
+def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> str:
+    if checkpoint_digest is not None and record.checkpoint_digest != checkpoint_digest:
+        return "it was made for another checkpoint"
+    basis = basis_of(recipe, record.kind, record.subject, record.inputs)
+    if basis is None:
+        return f"the recipe declares no profile {record.subject}"
+    if basis_digest(recipe, basis, record.checkpoint_digest, record.settings) != record.basis_digest:
+        return "what it depends on (target, draft, profile or settings) has changed since"
+    return ""
+
+
+def _problems(data: Mapping[str, Any], shown: str) -> tuple[Finding, ...]:
+    """What contradicts the schema; if nothing does, what contradicts arithmetic."""
+    from jsonschema import Draft202012Validator
+
+    from zoo.schemas import schema
+
+    errors = sorted(Draft202012Validator(schema("evidence-1")).iter_errors(data), key=lambda e: e.json_path)
+    hint = "record the check again with this version of zoo"
+    if errors:
+        return tuple(
+            _refused(
+                shown, f"{printable(error.json_path, limit=100)}: {printable(error.message, limit=200)}", hint
+            )
+            for error in errors[:10]
+        )
+    hint = "record the check again; evidence is never edited by hand"
+    return tuple(Finding(message, hint, Where(shown), code="K006") for message in _impossible(data))
+
+
+def _impossible(data: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        started, ended = (datetime.fromisoformat(data[key]) for key in ("started", "ended"))
+    except ValueError:
+        yield "started or ended is not a real date and time"
+    else:
+        if ended < started:
+            yield f"it ended ({data['ended']}) before it started ({data['started']})"
+    for result in data["results"]:
+        for message in _impossible_counts(result["measured"]):
+            yield f"check {result['check']}: {message}"
+
+
+def _impossible_counts(measured: Mapping[str, Any]) -> Iterator[str]:
+    """The identities of an accept histogram h: steps = sum h[k], correct = sum k h[k], accept length = 1 +
+    correct / steps."""
+    histogram, steps, correct, length = (
+        measured.get(key) for key in ("accept_histogram", "verify_steps", "correct_drafts", "accept_length")
+    )
+    if histogram is not None:
+        total = sum(histogram)
+        accepted = sum(k * count for k, count in enumerate(histogram))
+        if steps is not None and steps != total:
+            yield f"verify_steps is {steps}, but the accept histogram counts {total}"
+        if correct is not None and correct != accepted:
+            yield f"correct_drafts is {correct}, but the accept histogram gives {accepted}"
+        steps, correct = total, accepted
+        if not total:
+            yield "the accept histogram counts no verify step"
+    if steps and correct is not None and length is not None:
+        exact = 1 + correct / steps
+        if abs(exact - length) > _ROUNDING:
+            yield f"accept_length is {length:g}, but 1 + {correct} / {steps} is {exact:.4f}"
+
+
+def _against_recipe(record: Evidence, recipe: Recipe, shown: str) -> Iterator[Finding]:
+    """A draft with block size B proposes B - 1 tokens a step, so a step accepts 0 to B - 1 of them."""
+    size = recipe.draft.block_size
+    for result in record.results:
+        histogram = result.measured.get("accept_histogram")
+        if histogram is not None and len(histogram) != size:
+            yield Finding(
+                f"check {result.check}: the accept histogram has {len(histogram)} entries, but block size "
+                f"{size} gives {size}",
+                "record the check again; evidence is never edited by hand",
+                Where(shown),
+                (recipe.where("/draft/block_size"),),
+                code="K006",
+            )
+
+
+def _refused(shown: str, message: str, hint: str) -> Finding:
+    return Finding(message, hint, Where(shown), code="K005")
+
+
+def _evidence(data: Mapping[str, Any]) -> Evidence:
+    fields = {key: value for key, value in data.items() if key not in ("schema", "engine", "results")}
+    engine = Engine(data["engine"]["name"], data["engine"]["version"], tuple(data["engine"]["argv"]))
+    results = tuple(
+        Result(each["check"], Outcome(each["outcome"]), each["reason"], each["measured"])
+        for each in data["results"]
+    )
+    return Evidence(**fields, engine=engine, results=results)
