@@ -82,6 +82,14 @@ def test_a_wrong_recipe_gets_one_finding_at_its_line(
     assert hint in finding.hint
 
 
+def test_an_argument_with_an_open_quote_is_refused_in_its_profile(new_zoo: Zoo) -> None:
+    profile = "recipes/profiles/sglang-0.5.14-example.yaml"
+    edit(new_zoo, "  - --tp 1", "  - --tp '1", profile)
+    finding = only(load_recipe(new_zoo, "example-draft"))
+    assert (finding.code, finding.where.file) == ("R007", profile)
+    assert finding.where.line == line_of(new_zoo, "--tp", profile)
+
+
 def test_all_errors_of_all_files_come_at_once(new_zoo: Zoo) -> None:
     edit(new_zoo, "layers: 2", "layers: two")
     edit(new_zoo, "version: 0.1.0", "version: one")

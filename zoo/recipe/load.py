@@ -6,6 +6,7 @@ key. The merged result is validated, and each finding points at the file that sa
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -170,7 +171,7 @@ def _reference(
     if tree is not None and not own:
         data, marks = plain(tree, schema(schema_name))
         own += validate(data, marks, schema(schema_name))
-        own += _own_name(name, data, marks) if not own else []
+        own += [*_own_name(name, data, marks), *_unsplittable(data, marks)] if not own else []
         if not own:
             return make(data, marks, zoo.shown(path))
     findings += own
@@ -188,6 +189,19 @@ def _own_name(name: str, data: dict[str, Any], marks: dict[str, Where]) -> list[
             code="R011",
         )
     ]
+
+
+def _unsplittable(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
+    """Arguments of a profile that a shell could not split: a quote that is never closed."""
+    lines = {f"/args/{index}": line for index, line in enumerate(data.get("args", ()))}
+    found = []
+    for place, line in (lines | {"/command": data.get("command", "")}).items():
+        try:
+            shlex.split(line)
+        except ValueError as error:
+            message = f"{quoted(line)} is no argument: {str(error).lower()}"
+            found.append(Finding(message, "close the quote", marks.get(place, Where()), code="R007"))
+    return found
 
 
 def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: str) -> list[Finding]:
