@@ -19,6 +19,7 @@ import pytest
 
 import zoo.release.steps as steps
 from tests.release.conftest import Place, Tree
+from zoo.errors import ReleaseRefusedError
 from zoo.release.context import Done, Release, Skip
 from zoo.release.targets import directory
 
@@ -131,17 +132,36 @@ def test_a_release_that_is_killed_around_a_step_is_finished_by_the_next_run(
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", NAMES)
 def test_ctrl_c_around_a_step_exits_130_and_leaves_no_staging(
-    place: Place, reference: dict[str, bytes], step: str, when: str
+    place: Place, reference: dict[str, bytes], step: str, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = child(place, step, when, "interrupt")
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "interrupted" in err
+    def interrupted(run: Callable[[Release], Done | Skip]) -> Callable[[Release], Done | Skip]:
+        def around(release: Release) -> Done | Skip:
+            if when == "before":
+                signal.raise_signal(signal.SIGINT)
+            outcome = run(release)
+            signal.raise_signal(signal.SIGINT)
+            return outcome
+
+        return around
+
+    with monkeypatch.context() as patch:
+        wrapped = tuple(replace(s, run=interrupted(s.run)) if s.name == step else s for s in steps.STEPS)
+        patch.setattr(steps, "STEPS", wrapped)
+        ran = place.push()
+    assert ran.status == 130
+    assert "interrupted" in ran.err
     assert_whole_or_absent(place)
     assert not list(place.published.glob(".staging*"))
     visible = (step, when) in [("tag", "after"), ("record", "before"), ("record", "after")]
     assert (place.published / "tiny/1.0.0").exists() == visible
     assert_converges(place, reference)
+
+
+def test_ctrl_c_on_a_real_process_exits_130(place: Place) -> None:
+    process = child(place, "read back", "before", "interrupt")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert not list(place.published.glob(".staging*"))
 
 
 class Killed(BaseException):
@@ -223,10 +243,28 @@ def test_the_staging_folder_of_a_living_release_is_left_alone(place: Place) -> N
     other = place.published / ".staging-tiny-1.0.0-rc1-cccccccc"
     for folder in (living, dead, other):
         folder.mkdir()
-    lock = directory._lock_folder(living)
+    lock = directory._locked(directory._lock_of(living))
     assert place.push().status == 0
     os.close(lock)
     assert (living.exists(), dead.exists(), other.exists()) == (True, False, True)
+
+
+@pytest.mark.parametrize("how", ["published already", "stopped before it commits"])
+def test_what_a_dead_release_left_is_removed_whatever_becomes_of_the_next_one(
+    place: Place, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Release) -> Done | Skip:
+        raise ReleaseRefusedError("no", hint="none")
+
+    if how == "published already":
+        assert place.push().status == 0
+    else:
+        wrapped = tuple(replace(s, run=refused) if s.name == "commit" else s for s in steps.STEPS)
+        monkeypatch.setattr(steps, "STEPS", wrapped)
+    dead = place.published / ".staging-tiny-1.0.0-dddddddd"
+    dead.mkdir(parents=True)
+    place.push()
+    assert not list(place.published.glob(".staging*"))
 
 
 def test_an_empty_folder_under_the_version_is_never_replaced(place: Place) -> None:

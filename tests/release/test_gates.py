@@ -92,6 +92,10 @@ def test_a_gate_that_the_recipe_asks_for(
     ran = place.push(*args) if push else place.release(*args)
     assert ran.status == status, ran.out + ran.err
     assert (place.published / "tiny/1.0.0").exists() == (push and status == 0)
+    if push and status == 0:
+        manifest = json.loads((place.published / "tiny/1.0.0/manifest.json").read_bytes())
+        passed_over = reason and outcome is not Outcome.PASSED
+        assert manifest["unchecked"] == ({"replay": "no GPU here"} if passed_over else {})
     if push and status == 2:
         assert '--unchecked replay="..."' in ran.err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -201,6 +202,32 @@ def test_a_file_that_was_added_to_or_removed_from_a_published_version_is_named(p
     assert "report.pdf" in ran.err
 
 
+def test_a_version_that_was_copied_to_another_number_is_no_release(place: Place) -> None:
+    assert place.push().status == 0
+    shutil.copytree(place.published / "tiny/1.0.0", place.published / "tiny/1.0.1")
+    place.edit_recipe("version: 1.0.0", "version: 1.0.1")
+    ran = place.push()
+    assert ran.status == 2
+    assert 'holds "tiny 1.0.0"' in ran.err
+
+
+def test_a_next_version_needs_the_record_of_the_one_before(place: Place) -> None:
+    assert place.push().status == 0
+    shutil.rmtree(place.root / "release/tiny/1.0.0")
+    place.edit_recipe("version: 1.0.0", "version: 1.0.1")
+    ran = place.push()
+    assert ran.status == 1
+    assert "git checkout -- release/tiny/1.0.0" in ran.err
+
+
+def test_a_wrong_folder_stops_a_dry_run_too_and_names_what_is_missing(place: Place) -> None:
+    (place.root / "empty").mkdir()
+    ran = place.release("--checkpoint", str(place.root / "empty"))
+    assert ran.status == 1
+    assert '"model.safetensors"' in ran.err
+    assert "Traceback" not in ran.err
+
+
 def test_a_recorded_card_that_was_edited_after_publication_is_refused_and_left_alone(place: Place) -> None:
     assert place.push().status == 0
     card = place.root / "release/tiny/1.0.0/README.md"
@@ -222,6 +249,9 @@ def test_a_stand_in_is_refused_unless_allowed_and_then_says_so_everywhere(place:
     published = place.published / "tiny/1.0.0"
     assert read_manifest(published)["standin"] is True
     assert "stand-in" in (published / "notes.md").read_text()
+    assert (
+        "of a stand-in: right names and shapes, no trained weights" in (published / "README.md").read_text()
+    )
     assert "warning D002" in ran.out
 
 

@@ -1,0 +1,189 @@
+"""``zoo release NAME``: a full dry run; with ``--push``, the publication of a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zoo.cli.app import App, format_option
+from zoo.errors import UsageError, ZooError
+from zoo.printable import printable, quoted
+
+if TYPE_CHECKING:
+    from zoo.release.context import Done, Release, Skip
+    from zoo.release.steps import Step
+    from zoo.release.targets import PublishingTarget
+    from zoo.results import Finding
+    from zoo.workspace import Zoo
+
+
+@click.command("release")
+@click.argument("name")
+@click.option(
+    "--checkpoint", metavar="SOURCE", help="The folder with the files, instead of the recipe's source."
+)
+@click.option(
+    "--push", is_flag=True, help="Publish. Without it nothing is written, and everything else really runs."
+)
+@click.option(
+    "--to", "spec", metavar="dir:PATH", help="Where to publish.  [default: publish_to of the settings]"
+)
+@click.option(
+    "--unchecked",
+    "reasons",
+    metavar="GATE=REASON",
+    multiple=True,
+    help="Release although this gate was not checked; manifest, notes and card state the reason.",
+)
+@click.option("--allow-standin", is_flag=True, help="Release a stand-in; the manifest says that it is one.")
+@format_option("text", "json")
+@click.pass_obj
+def command(
+    app: App,
+    name: str,
+    checkpoint: str | None,
+    push: bool,
+    spec: str | None,
+    reasons: tuple[str, ...],
+    allow_standin: bool,
+    form: str,
+) -> int:
+    """Verify a draft down to every byte and publish it as the version that its recipe states.
+
+    A released version never changes: releasing the same bytes again is a no-op, other bytes are refused.
+    """
+    from zoo.recipe.load import usable_recipe
+    from zoo.release.context import Done, Plan, Release
+    from zoo.release.steps import STEPS, run
+
+    recipe = usable_recipe(app.zoo, name)
+    plan = Plan(
+        zoo=app.zoo,
+        recipe=recipe,
+        target=_target(app.zoo, spec, name),
+        checkpoint=checkpoint,
+        push=push,
+        unchecked=_reasons(reasons),
+        allow_standin=allow_standin,
+    )
+    release, told = Release(plan), dict[str, dict[str, Any]]()
+
+    def tell(step: Step, outcome: Done | Skip) -> None:
+        done = isinstance(outcome, Done)
+        said = outcome.proved if isinstance(outcome, Done) else outcome.reason
+        told[step.name] = {"outcome": "done" if done else "skipped", "detail": said}
+        if form == "text":
+            _show(app, step.name, said if done else f"skipped: {said}", "green" if done else "cyan")
+            if step.name == "verify":
+                _show_findings(app, release.verification.report.findings)
+
+    error: ZooError | None = None
+    try:
+        run(release, tell)
+    except ZooError as stopped:
+        error = stopped
+        step = next(step for step in STEPS if step.name not in told)
+        told[step.name] = {"outcome": "failed", "detail": stopped.message}
+        if form == "text":
+            _show(app, step.name, "stopped", "red")
+    stops = [*release.refusals, *([error] if error else [])]
+    status = error.exit_status if error else min((stop.exit_status for stop in stops), default=0)
+    if form == "json":
+        app.json(_document(release, told, stops, status))
+    if error is not None:
+        raise error
+    if form == "text":
+        _show_end(app, release, stops)
+    return status
+
+
+def _target(zoo: Zoo, spec: str | None, name: str) -> PublishingTarget:
+    """The publishing target that ``--to`` or the settings name. Paths typed by hand start here, those of
+    the settings at the zoo."""
+    from zoo.release.targets.directory import DirectoryTarget
+
+    base = zoo.root if spec is None else Path.cwd()
+    spec = spec if spec is not None else zoo.publish_to
+    kind, _, path = spec.partition(":")
+    if not spec:
+        raise UsageError(
+            "nothing says where to publish",
+            hint=f"add --to dir:PATH, or set publish_to in {zoo.shown(zoo.settings_file)}",
+        )
+    if kind != "dir" or not path:
+        raise UsageError(f"cannot publish to {quoted(spec)} in this version", hint="use --to dir:PATH")
+    root = (base / Path(path).expanduser()).resolve()
+    return DirectoryTarget(root, name, f"dir:{zoo.shown(root)}")
+
+
+def _reasons(words: tuple[str, ...]) -> dict[str, str]:
+    """``--unchecked GATE=REASON`` as gate -> reason."""
+    from zoo.release.gates import GATES
+
+    reasons: dict[str, str] = {}
+    for word in words:
+        gate, _, reason = word.partition("=")
+        if gate not in GATES:
+            raise UsageError(
+                f"--unchecked: no gate {quoted(gate)}", hint=f"the gates are: {', '.join(GATES)}"
+            )
+        if gate in reasons or not reason.strip() or not reason.isprintable():
+            raise UsageError(
+                f"--unchecked {gate}: one reason on one line is needed",
+                hint=f'write --unchecked {gate}="why it was not run"',
+            )
+        reasons[gate] = reason.strip()
+    return reasons
+
+
+def _show(app: App, name: str, text: str, colour: str) -> None:
+    app.out(f"{click.style(f'{name:<10}', fg=colour, bold=True)} {printable(text, keep='')}")
+
+
+def _show_findings(app: App, findings: Iterable[Finding]) -> None:
+    from zoo.report.text import finding_lines
+
+    for finding in findings:
+        for line in finding_lines(finding):
+            app.out(f"           {line}")
+
+
+def _show_end(app: App, release: Release, stops: list[ZooError]) -> None:
+    plan = release.plan
+    if plan.push:
+        where = printable(plan.target.show(release.ref), keep="")
+        app.out(f"\n{plan.recipe.name} {plan.recipe.version} is at {where}")
+        return
+    for stop in stops:
+        label = click.style("would be refused", fg="red", bold=True)
+        app.out(f"\n{label}  {printable(stop.message, keep='')}")
+        _show_findings(app, getattr(stop, "findings", ()))
+        app.out(f"  -> {printable(stop.hint, keep='')}")
+    after = "" if stops else f"; to publish: zoo release {plan.recipe.name} --push, with the same options"
+    app.out(f"\ndry run: nothing was written{after}")
+
+
+def _document(
+    release: Release, told: dict[str, dict[str, Any]], stops: list[ZooError], status: int
+) -> dict[str, Any]:
+    """The run as ``zoo-release/1``."""
+    plan = release.plan
+    verification = getattr(release, "verification", None)
+    manifest = getattr(release, "manifest", None)
+    return {
+        "schema": "zoo-release/1",
+        "name": plan.recipe.name,
+        "version": plan.recipe.version,
+        "to": plan.target.spec,
+        "push": plan.push,
+        "steps": [{"name": name, **outcome} for name, outcome in told.items()],
+        "report": verification.report.as_json() if verification else None,
+        "manifest_sha256": manifest.sha256 if manifest else None,
+        "refusals": [
+            {"message": stop.message, "hint": stop.hint, "exit": stop.exit_status} for stop in stops
+        ],
+        "exit": status,
+    }

@@ -1,0 +1,48 @@
+"""Credentials that must not be published: a token that slipped into a small text file of the release.
+
+Only kinds that have a fixed shape are searched for; the search finds accidents, not intent. What was found
+is never shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from zoo.checkpoint.content import open_regular, read_up_to
+from zoo.errors import ReleaseRefusedError
+
+# Texts of a checkpoint (config, card, index) are far smaller; weights are not text.
+_SIZE_LIMIT = 4 * 1024 * 1024
+# As the issuers document them: huggingface.co/docs/hub/security-tokens, AWS IAM identifiers, GitHub token
+# formats, RFC 7468.
+_SHAPES: Mapping[str, re.Pattern[bytes]] = {
+    "a Hugging Face token": re.compile(rb"\bhf_[A-Za-z0-9]{30,}"),
+    "an AWS access key": re.compile(rb"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    "a GitHub token": re.compile(rb"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,})"),
+    "a private key": re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----"),
+}
+
+
+def find(text: bytes) -> str | None:
+    """What kind of credential ``text`` holds, or None."""
+    return next((kind for kind, shape in _SHAPES.items() if shape.search(text)), None)
+
+
+def find_in_file(path: Path) -> str | None:
+    """:func:`find` in a file; None for one that is too large to be a text of a release.
+
+    Raises OSError if it cannot be read.
+    """
+    with open_regular(path) as file:
+        content = read_up_to(file, _SIZE_LIMIT + 1)
+    return find(content) if len(content) <= _SIZE_LIMIT else None
+
+
+def refusal(place: str, kind: str) -> ReleaseRefusedError:
+    """The error for a credential in ``place``."""
+    return ReleaseRefusedError(
+        f"{place} holds {kind}",
+        hint="remove it from the file, and revoke it: it may have been copied already",
+    )

@@ -1,0 +1,130 @@
+"""The four gates of a release: static, bytes, replay, smoke. A gate that did not run is *not checked*; it
+never counts as passed.
+
+Static and bytes are always asked for. Replay and smoke are asked for by ``gates:`` in the recipe and
+answered by evidence, which counts only if it is bound to this very checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zoo.errors import ReleaseRefusedError
+from zoo.recipe.model import Recipe
+from zoo.results import CheckResult, Outcome, Report, Severity
+from zoo.rules.registry import RULES, Level
+
+if TYPE_CHECKING:
+    from zoo.evidence import Evidence
+
+GATES = ("static", "bytes", "replay", "smoke")
+_LEVELS = {"static": Level.HEADER, "bytes": Level.DEEP}
+# The kinds of evidence that answer a gate. A reference loop runs the target itself, which is more than a
+# record of it.
+_KINDS = {"replay": ("replay", "reference"), "smoke": ("smoke",)}
+
+
+class GateMissingError(ReleaseRefusedError):
+    """A gate that the recipe asks for was not checked, and nobody said why: exit 2, as for any check that
+    could not run."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What became of one gate. ``asked``: a release needs it. ``reason`` says why it failed or was not
+    checked."""
+
+    name: str
+    asked: bool
+    outcome: Outcome
+    reason: str = ""
+
+
+def evaluate(
+    recipe: Recipe, report: Report, evidence: Iterable[Evidence], standin: bool = False
+) -> tuple[Gate, ...]:
+    """All four gates, from the deep report and the evidence, of which stale records do not count. That the
+    bytes are those of a stand-in is said wherever the gates are listed."""
+    evidence = list(evidence)
+    of_level = {
+        name: _of_rules([result for result in report.results if RULES[result.code].level is level])
+        for name, level in _LEVELS.items()
+    }
+    if standin and of_level["bytes"][0] is Outcome.PASSED:
+        of_level["bytes"] = (Outcome.PASSED, "of a stand-in: right names and shapes, no trained weights")
+    ran = [Gate(name, True, *outcome) for name, outcome in of_level.items()]
+    served = [Gate(name, name in recipe.gates, *_of_evidence(name, evidence, recipe)) for name in _KINDS]
+    return (*ran, *served)
+
+
+def refusals(
+    gates: Iterable[Gate], unchecked: Mapping[str, str], recipe: Recipe
+) -> Iterable[ReleaseRefusedError]:
+    """Why these gates stop a push: each that fails and, without a reason in ``unchecked``, each that is
+    missing."""
+    for gate in gates:
+        if gate.asked and gate.outcome is Outcome.FAILED:
+            yield ReleaseRefusedError(
+                f"{recipe.name} {recipe.version}: gate {gate.name} fails: {gate.reason}",
+                hint="mend what the findings say; a failing gate cannot be passed over",
+            )
+        elif gate.asked and gate.outcome is Outcome.NOT_CHECKED and gate.name not in unchecked:
+            yield GateMissingError(
+                f"{recipe.name} {recipe.version}: gate {gate.name} was not checked: {gate.reason}",
+                hint=f'run it, or state in the release why it is missing: --unchecked {gate.name}="..."',
+            )
+
+
+def passed_over(gates: Iterable[Gate], unchecked: Mapping[str, str]) -> dict[str, str]:
+    """The reasons of ``unchecked`` that are needed: those of gates that were not checked."""
+    return {
+        gate.name: unchecked[gate.name]
+        for gate in gates
+        if gate.outcome is Outcome.NOT_CHECKED and gate.name in unchecked
+    }
+
+
+def in_words(gate: Gate, unchecked: Mapping[str, str]) -> str:
+    """A gate in a few words, e.g. ``replay not checked (no GPU here)``."""
+    if gate.outcome is Outcome.PASSED:
+        return f"{gate.name} passed" + (f" ({gate.reason})" if gate.reason else "")
+    if gate.outcome is Outcome.FAILED:
+        return f"{gate.name} failed ({gate.reason})"
+    return f"{gate.name} not checked ({unchecked.get(gate.name) or gate.reason})"
+
+
+def _of_rules(results: list[CheckResult]) -> tuple[Outcome, str]:
+    errors = [
+        finding for result in results for finding in result.findings if finding.severity is Severity.ERROR
+    ]
+    if errors:
+        codes = ", ".join(sorted({finding.code for finding in errors}))
+        return Outcome.FAILED, f"{len(errors)} error{'s' if len(errors) > 1 else ''} ({codes})"
+    missing = [result for result in results if result.required and result.outcome is Outcome.NOT_CHECKED]
+    if missing:
+        return Outcome.NOT_CHECKED, f"{missing[0].code}: {missing[0].reason}"
+    return Outcome.PASSED, ""
+
+
+def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[Outcome, str]:
+    records = [record for record in evidence if record.kind in _KINDS[name]]
+    stale = {record.name: record.stale or _other_tier(record, recipe) for record in records}
+    counted = [record for record in records if not stale[record.name]]
+    for record in counted:
+        if record.outcome is Outcome.FAILED:
+            return Outcome.FAILED, f"evidence {record.name} says so"
+    if any(record.outcome is Outcome.PASSED for record in counted):
+        return Outcome.PASSED, ""
+    reasons = [f"{each}: {reason}" for each, reason in stale.items() if reason]
+    return Outcome.NOT_CHECKED, "; ".join(reasons) or f"no {name} evidence for this checkpoint"
+
+
+def _other_tier(record: Evidence, recipe: Recipe) -> str:
+    """A draft that was served on a CPU has not been served on eight GPUs."""
+    asked = recipe.gates.get("smoke", {}).get("tier")
+    ran = record.settings.get("tier", "unknown")
+    return f"it ran on tier {ran}, not {asked}" if record.kind == "smoke" and asked not in (None, ran) else ""

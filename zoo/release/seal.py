@@ -1,0 +1,81 @@
+"""The steps that write down what will be published: card, notes and the manifest with every digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zoo.card.render import render_card
+from zoo.card.standing import Standing
+from zoo.errors import ReleaseRefusedError
+from zoo.printable import quoted
+from zoo.release import credentials, manifest, notes, record
+from zoo.release.context import Done, Release
+
+
+def render(release: Release) -> Done:
+    """Card and notes. Both are searched for secrets, as the declared files were."""
+    plan, recipe = release.plan, release.plan.recipe
+    previous = record.previous(plan.zoo, recipe, release.entries)
+    standing = Standing(
+        released=True,
+        checkpoint_digest=manifest.engine_digest(recipe, release.declared.values()),
+        gates={
+            gate.name: (gate.outcome, release.unchecked.get(gate.name) or gate.reason)
+            for gate in release.gates
+        },
+    )
+    card = render_card(plan.zoo, recipe, release.evidence, standing)
+    news = notes.render_notes(
+        recipe, release.declared, previous, release.gates, release.unchecked, release.standin
+    )
+    release.texts = {"README.md": card.encode(), "notes.md": news.encode()}
+    for path, text in release.texts.items():
+        if (found := credentials.find(text)) is not None:
+            release.refuse(credentials.refusal(f"the rendered {path}", found))
+    against = f"compared with {previous.version}" if previous else "of the first release"
+    return Done(f"README.md ({len(card.splitlines())} lines), notes.md {against}")
+
+
+def seal(release: Release) -> Done:
+    """The manifest. A version that was published before is frozen: the declared files must agree with it,
+    and its own card, notes and manifest stand."""
+    recipe, declared = release.plan.recipe, release.declared
+    release.manifest = manifest.build(
+        recipe, declared.values(), release.texts, release.gates, release.unchecked, release.standin
+    )
+    found = _frozen(release)
+    if found is None:
+        return Done(f"manifest sha256 {release.manifest.sha256[:12]}…, {len(release.manifest.files)} files")
+    frozen, texts = found
+    theirs = {path: file for path, file in frozen.files.items() if path not in record.TEXTS}
+    difference = manifest.first_difference(declared, theirs)
+    if difference is not None:
+        release.refuse(
+            ReleaseRefusedError(
+                f"{recipe.name} {recipe.version} is released already, with other bytes: {difference}",
+                hint=f"a released version never changes: raise version: in {recipe.file} and release that",
+            )
+        )
+    changed = [quoted(path) for path in record.TEXTS if release.texts[path] != texts[path]]
+    release.manifest, release.texts = frozen, texts
+    note = f"; {' and '.join(changed)} would differ now and stay as published" if changed else ""
+    same = "the same" if difference is None else "other"
+    return Done(f"released before with {same} bytes, manifest sha256 {frozen.sha256[:12]}…{note}")
+
+
+def _frozen(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes]] | None:
+    """What this version was published as, here or at another target; None if it never was."""
+    plan, recipe, published = release.plan, release.plan.recipe, release.published
+    entries = [entry for entry in release.entries if entry.version == recipe.version]
+    recorded = record.frozen(plan.zoo, recipe.name, entries[-1]) if entries else None
+    if published is not None:
+        if any(entry.manifest_sha256 != published.manifest.sha256 for entry in entries):
+            raise ReleaseRefusedError(
+                f"{quoted(plan.target.show(f'{published.ref}/{manifest.NAME}'))} is not what the log of "
+                f"{recipe.name} says was published as {recipe.version}",
+                hint="restore it from release/ in the zoo's git, or release a new version",
+            )
+        return published.manifest, {path: plan.target.fetch(published.ref, path) for path in record.TEXTS}
+    if entries and recorded is None:
+        raise record.lost(plan.zoo, recipe.name, entries[-1])
+    return recorded
