@@ -19,7 +19,7 @@ ZOO = str(Path(sys.executable).with_name("zoo"))
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    """Byte-compile the package, as pip does for an installed one, even where PYTHONDONTWRITEBYTECODE is set."""
+    """Byte-compile the package, as pip does, even where PYTHONDONTWRITEBYTECODE is set."""
     compileall.compile_dir(Path(zoo.__file__).parent, quiet=2)
 
 

@@ -1,4 +1,4 @@
-"""kimi-ft-v3 against its full-size stand-in: accepted as it is, refused after any change that an engine sees."""
+"""kimi-ft-v3 against its full-size stand-in: accepted as it is, refused after any change that matters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def header(standin: Path) -> Iterator[Callable[[Callable[[Header], None]], None]]:
-    """Rewrite the header of the stand-in for one test. The data stays a hole of the size that the header implies."""
+    """Rewrite the header of the stand-in for one test. The data stays a hole of the size that it implies."""
     path = standin / "model.safetensors"
     with path.open("rb") as file:
         prefix = file.read(8)
@@ -204,7 +204,7 @@ def test_an_extra_embedding_is_foreign_to_a_draft_that_borrows_it(
     assert codes(verify(here, standin)) == {"I005", "I006"}
 
 
-# Every key of the stand-in's config, and one that it does not have, with the code that a change of its value must give.
+# Keys of the stand-in's config, and some that it lacks, with the code that a change of the value must give.
 CHANGED = {
     "/architectures": ("Qwen3ForCausalLM", "C070"),
     "/attention_bias": (True, "C010"),

@@ -96,7 +96,7 @@ def _measured(verdict: claims.Verdict) -> Markdown:
     shown = ""
     if "verify_steps" in counts and "correct_drafts" in counts:
         shown = f": {counts['correct_drafts']:,} correct drafts in {counts['verify_steps']:,} verify steps"
-    return Markdown(f"{_link(verdict.record.name)}{shown}, by the author, unsigned")
+    return Markdown(f"{_named(verdict.record.name)}{shown}, by the author, unsigned")
 
 
 def _profile(
@@ -197,7 +197,7 @@ def _file(recipe: Recipe, name: str, size: architecture.Size) -> dict[str, Any]:
 def _gate(gate: standing.Gate) -> dict[str, Any]:
     reason = inline(gate.reason)
     if gate.evidence:
-        reason = Markdown(" ".join(part for part in (_link(gate.evidence), reason) if part))
+        reason = Markdown(" ".join(part for part in (_named(gate.evidence), reason) if part))
     return {
         "gate": standing.TITLES[gate.gate],
         "on": gate.on,
@@ -213,7 +213,7 @@ def _record(record: Evidence) -> dict[str, Any]:
     host = list(dict.fromkeys(record.host["gpus"])) or [record.host.get("cpu", "CPU")]
     count = len(record.host["gpus"])
     return {
-        "link": _link(record.name),
+        "name": _named(record.name),
         "engine": f"{ENGINE_NAMES.get(record.engine.name, record.engine.name)} {record.engine.version}",
         "host": f"{count} x {', '.join(host)}" if count else host[0],
         "target": record.target["repo"],
@@ -238,9 +238,9 @@ def _known(value: str) -> str:
     return architecture.UNKNOWN_WORD if value == UNKNOWN else value
 
 
-def _link(record: str) -> Markdown:
-    """A link to a record beside the card. The name has passed the pattern of evidence files."""
-    return Markdown(f"[{inline(record)}](evidence/{record}.json)")
+def _named(name: str) -> Markdown:
+    """The name of a record. No link: the records stay in the zoo, the card travels without them."""
+    return code(name)
 
 
 def _issue_link(match: re.Match[str]) -> str:

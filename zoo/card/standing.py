@@ -27,6 +27,9 @@ TITLES = {
 }
 _CODES = JsonCodes("P001", "P001", "P001")
 
+# Records that measure without being a gate of a release.
+_MEASURED = {"reference": "reference loop on a CPU,", "bench": "profile"}
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -90,16 +93,18 @@ def gates(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) ->
     for profile in recipe.profiles:
         yield served(recipe, profile, evidence, standing)
     for record in evidence:
-        if record.kind == "bench":
-            yield _from(record, "measured", f"profile {record.subject}")
+        if record.kind in _MEASURED:
+            yield _from(record, "measured", f"{_MEASURED[record.kind]} {record.subject}")
 
 
 def served(recipe: Recipe, profile: Profile, evidence: tuple[Evidence, ...], standing: Standing) -> Gate:
     """Whether a declared profile was ever run with this checkpoint."""
     target = recipe.target.data
-    revision = target.get("served_as", target)["revision"]
+    served_as = target.get("served_as", target)
     engine = f"{ENGINE_NAMES[profile.engine]} {profile.version}"
-    on = f"{engine} on {profile.gpus} x {profile.gpu}, target revision {revision[:12]}"
+    on = f"{engine} on {profile.gpus} x {profile.gpu}"
+    if not served_as["repo"].startswith("./"):  # a folder of the zoo is versioned with it
+        on += f", target revision {served_as['revision'][:12]}"
     for record in evidence:
         if record.kind == "smoke" and record.subject == profile.name:
             return _from(record, "served", on)
@@ -113,10 +118,9 @@ def served(recipe: Recipe, profile: Profile, evidence: tuple[Evidence, ...], sta
 def _replay(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) -> Iterator[Gate]:
     found = False
     for record in evidence:
-        if record.kind in ("replay", "reference"):
+        if record.kind == "replay":
             found = True
-            what = "trace" if record.kind == "replay" else "reference loop on CPU,"
-            yield _from(record, "replay", f"{what} {record.subject}")
+            yield _from(record, "replay", f"trace {record.subject}")
     if not found:
         wanted = "; the recipe asks for it" if "replay" in recipe.gates else ""
         reason = f"no record that it ever ran{wanted}{_said(standing, 'replay')}"

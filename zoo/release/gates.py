@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 GATES = ("static", "bytes", "replay", "smoke")
 _LEVELS = {"static": Level.HEADER, "bytes": Level.DEEP}
-# The kinds of evidence that answer a gate. A reference loop runs the target itself, which is more than a
-# record of it.
-_KINDS = {"replay": ("replay", "reference"), "smoke": ("smoke",)}
+# The gates that evidence of the same kind answers. A reference loop measures, but it is neither of them.
+_OF_EVIDENCE = ("replay", "smoke")
 
 
 class GateMissingError(ReleaseRefusedError):
@@ -57,7 +56,9 @@ def evaluate(
     if standin and of_level["bytes"][0] is Outcome.PASSED:
         of_level["bytes"] = (Outcome.PASSED, "of a stand-in: right names and shapes, no trained weights")
     ran = [Gate(name, True, *outcome) for name, outcome in of_level.items()]
-    served = [Gate(name, name in recipe.gates, *_of_evidence(name, evidence, recipe)) for name in _KINDS]
+    served = [
+        Gate(name, name in recipe.gates, *_of_evidence(name, evidence, recipe)) for name in _OF_EVIDENCE
+    ]
     return (*ran, *served)
 
 
@@ -111,7 +112,7 @@ def _of_rules(results: list[CheckResult]) -> tuple[Outcome, str]:
 
 
 def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[Outcome, str]:
-    records = [record for record in evidence if record.kind in _KINDS[name]]
+    records = [record for record in evidence if record.kind == name]
     stale = {record.name: record.stale or _other_tier(record, recipe) for record in records}
     counted = [record for record in records if not stale[record.name]]
     for record in counted:

@@ -62,7 +62,9 @@ def base_inventory(subject: Subject) -> Iterable[Finding]:
     differing = sorted(name for name in set(ours) | set(theirs) if ours.get(name) != theirs.get(name))
     if differing:
         first = differing[0]
-        message = f"{len(differing)} tensors differ from the base draft in name, shape or dtype: {quoted(first)}"
+        message = (
+            f"{len(differing)} tensors differ from the base draft in name, shape or dtype: {quoted(first)}"
+        )
         where = Where(checkpoint.file_of.get(first, checkpoint.source), tensor=first)
         hint = "export again, or write base.inventory: changed"
         yield Finding(message, hint, where, (recipe.where("/base/inventory"),))
