@@ -171,7 +171,8 @@ def _reference(
     if tree is not None and not own:
         data, marks = plain(tree, schema(schema_name))
         own += validate(data, marks, schema(schema_name))
-        own += [*_own_name(name, data, marks), *_unsplittable(data, marks)] if not own else []
+        if not own:
+            own += _own_name(name, data, marks) + _unsplittable(data, marks)
         if not own:
             return make(data, marks, zoo.shown(path))
     findings += own
