@@ -69,6 +69,7 @@ def test_a_stand_in_passes_verification_with_the_one_warning_that_it_is_one(
     assert "D004" in ran.out
 
 
+@pytest.mark.torch
 def test_random_numbers_are_normal_seeded_and_norms_are_around_one(tiny: Recipe, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     write_standin(tiny, one, Fill.RANDOM)
@@ -85,6 +86,7 @@ def test_random_numbers_are_normal_seeded_and_norms_are_around_one(tiny: Recipe,
     assert not torch.equal(*up)
 
 
+@pytest.mark.torch
 def test_bfloat16_is_rounded_to_nearest_even_as_torch_does() -> None:
     torch = pytest.importorskip("torch")
     upper = np.arange(0, 0x7F80, dtype="<u4") << 16

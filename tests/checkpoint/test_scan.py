@@ -96,6 +96,7 @@ def test_every_pattern_is_what_the_format_says(tmp_path: Path, dtype: str) -> No
     assert (found.nan, found.inf) == (len(nans), len(infs))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("dtype", ["BF16", "F16", "F32", "F64", "F8_E5M2", "F8_E4M3"])
 def test_all_numbers_of_a_format_agree_with_a_reference(tmp_path: Path, dtype: str) -> None:
     torch = pytest.importorskip("torch")

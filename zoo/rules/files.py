@@ -236,7 +236,8 @@ _WEIGHTS_SUFFIXES = (
     ".msgpack",
 )
 # Files that the hub or the release itself puts beside the checkpoint.
-_EXPECTED = ("README.md", ".gitattributes")
+# What a release writes beside the declared files (zoo.release), and what hubs put there.
+_EXPECTED = ("README.md", "manifest.json", "notes.md", ".gitattributes")
 
 
 @rule("F002", "declared-file-missing", needs=("recipe", "checkpoint"))
@@ -287,8 +288,8 @@ def undeclared_weights(subject: Subject) -> Iterable[Finding]:
 def undeclared_file(subject: Subject) -> Iterable[Finding]:
     """The checkpoint holds a file that the recipe does not declare.
 
-    What it does: Looks for files that checkpoint.files does not list. README.md and .gitattributes, weights
-    (F003) and code (X006) are left to others.
+    What it does: Looks for files that checkpoint.files does not list. What the tool itself publishes,
+    .gitattributes, weights (F003) and code (X006) are left to others.
     Why is this bad: A release publishes the declared files only, so this one will be missing from it.
     Example: training_args.json
     Use instead: A line such as "tech-report.pdf: document" in the recipe, or a folder without the file.
