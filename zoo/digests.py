@@ -88,6 +88,16 @@ def checkpoint_digest(files: Iterable[FileDigest]) -> str:
     return sha256_hex(canonical_json(listed))
 
 
+def engine_digest(recipe: Recipe, declared: Iterable[FileDigest]) -> str:
+    """The checkpoint digest of a recipe's files: those that an engine reads, which is all but the documents.
+
+    Raises:
+        ValueError: none of them is there.
+    """
+    kinds = recipe.checkpoint.files
+    return checkpoint_digest(file for file in declared if kinds[file.path] not in _NOT_READ)
+
+
 def basis_digest(
     recipe: Recipe,
     profile_or_trace: Mapping[str, Any] | None,

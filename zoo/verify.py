@@ -12,7 +12,7 @@ from typing import Any
 from zoo import __version__, rules
 from zoo.checkpoint.folder import open_checkpoint
 from zoo.checkpoint.model import Checkpoint
-from zoo.digests import checkpoint_digest
+from zoo.digests import engine_digest
 from zoo.errors import UnreadableError
 from zoo.evidence import load_evidence
 from zoo.printable import printable, quoted
@@ -166,9 +166,10 @@ def _digest(subject: Subject) -> str | None:
     """The checkpoint digest of the bytes that were read, or None at header level."""
     if subject.recipe is None or subject.scan is None:
         return None
-    kinds = subject.recipe.checkpoint.files
-    read = [file for name, file in subject.scan.files.items() if kinds[name] != "document"]
-    return checkpoint_digest(read) if read else None
+    try:
+        return engine_digest(subject.recipe, subject.scan.files.values())
+    except ValueError:  # none of the declared files is there
+        return None
 
 
 def _verify(subject: Subject, facts: dict[str, Any], level: Level, strict: bool) -> Verification:

@@ -17,7 +17,7 @@ from data import DOMAINS, held_out_prompts
 from measure import measure
 
 from zoo import __version__
-from zoo.digests import FileDigest, basis_digest, canonical_json, checkpoint_digest, sha256_file
+from zoo.digests import FileDigest, basis_digest, canonical_json, engine_digest, sha256_file
 from zoo.evidence import Engine, Evidence, Result, evidence_folder, write_evidence
 from zoo.recipe.load import usable_recipe
 from zoo.results import Outcome
@@ -37,8 +37,7 @@ def main() -> None:
     folder = zoo.root / recipe.checkpoint.source
     files = [
         FileDigest(name, (folder / name).stat().st_size, sha256_file(folder / name))
-        for name, kind in recipe.checkpoint.files.items()
-        if kind != "document"
+        for name in recipe.checkpoint.files
     ]
     prompts = {domain: list(held_out_prompts(domain, PROMPTS)) for domain in DOMAINS}
     inputs = {
@@ -47,7 +46,7 @@ def main() -> None:
         "count": PROMPTS * len(DOMAINS),
     }
     settings = {"max_new_tokens": NEW_TOKENS, "dtype": "float32", "floor": FLOOR}
-    digest = checkpoint_digest(files)
+    digest = engine_digest(recipe, files)
     started = now()
     results = [run(folder, domain, temperature) for domain in DOMAINS for temperature in (0, 1)]
     record = Evidence(

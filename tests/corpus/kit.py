@@ -200,6 +200,14 @@ def edit_profile(folder: Path, old: str, new: str) -> None:
     edit_recipe(folder, old, new, "recipes/profiles/one-gpu.yaml")
 
 
+def yarn(folder: Path, amplitude: str = "") -> None:
+    """Give recipe and config a YaRN rope that engine versions read differently."""
+    keys = {"factor": 4, "original_max_position_embeddings": 128, "mscale": 1.0, "mscale_all_dim": 1.0}
+    text = ", ".join(f"{key}: {value}" for key, value in keys.items()) + amplitude
+    edit_recipe(folder, "{type: default, theta: 10000}", f"{{type: yarn, theta: 10000, {text}}}")
+    edit_config(folder, rope_scaling={"rope_type": "yarn", **keys})
+
+
 def edit_dflash(folder: Path, **keys: Any) -> None:
     """Replace ``dflash_config`` of the good draft's config by these keys and the good ones."""
     edit_config(folder, dflash_config={"target_layer_ids": [0, 1, 2], "mask_token_id": 4, **keys})

@@ -59,7 +59,7 @@ def test_an_untrained_draft_is_as_lossless_and_accepts_nothing(measure: Any) -> 
 
 
 def test_a_dead_draft_is_seen_by_verify_before_anybody_measures(measure: Any, tmp_path: Path) -> None:
-    """The promise in one test: names with a prefix load nothing, and only a static check or accept length tells."""
+    """The promise in one test: foreign names load nothing, and only a check or the accept length tells."""
     import torch
     from safetensors.torch import load_file, save_file
 

@@ -17,6 +17,7 @@ INTERRUPTED = 130
 _NEXT_ACTION = {
     errno.ENOSPC: "free some space, or name another place; nothing half-written was left behind",
     errno.EDQUOT: "free some space, or name another place; nothing half-written was left behind",
+    errno.EFBIG: "the disk or a limit (ulimit -f) does not allow files of this size: name another place",
     errno.EROFS: "the disk is read-only: name a place that can be written to",
     errno.EACCES: "check the permissions of this file and its folder",
     errno.EPERM: "check the permissions of this file and its folder",

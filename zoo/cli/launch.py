@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from zoo.cli.app import App, format_option
@@ -61,7 +63,5 @@ def command(
             }
         )
     else:
-        app.out(
-            "\n".join(f"export {key}={value}" for key, value in chosen.environment.items())
-            + printable(shell(argv))
-        )
+        exports = [f"export {key}={shlex.quote(value)}" for key, value in chosen.environment.items()]
+        app.out(printable("\n".join([*exports, shell(argv)])))

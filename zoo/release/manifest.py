@@ -13,7 +13,7 @@ from typing import Any
 
 from zoo import __version__
 from zoo.checkpoint.jsonfile import MalformedJson, decode
-from zoo.digests import FileDigest, canonical_json, checkpoint_digest, sha256_hex
+from zoo.digests import FileDigest, canonical_json, engine_digest, sha256_hex
 from zoo.errors import TargetUnusableError
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
@@ -89,12 +89,6 @@ def build(
     }
     text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True) + "\n"
     return Manifest(document, text.encode())
-
-
-def engine_digest(recipe: Recipe, declared: Iterable[FileDigest]) -> str:
-    """The checkpoint digest: of the declared files that an engine reads, which is all but the documents."""
-    kinds = recipe.checkpoint.files
-    return checkpoint_digest([file for file in declared if kinds[file.path] != "document"])
 
 
 def parse(raw: bytes, place: str) -> Manifest:

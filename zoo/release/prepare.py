@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.checkpoint.model import Checkpoint
+from zoo.digests import engine_digest
 from zoo.errors import ReleaseRefusedError, UnreadableError
 from zoo.evidence import RefusedEvidenceError, load_evidence
 from zoo.printable import quoted
@@ -129,7 +130,7 @@ def _lenient(report: Report) -> Report:
 def weigh(release: Release) -> Done:
     """The four gates. A failing one stops a push, a missing one needs a reason."""
     plan = release.plan
-    digest = manifest.engine_digest(plan.recipe, release.declared.values())
+    digest = engine_digest(plan.recipe, release.declared.values())
     release.evidence, refused = load_evidence(plan.zoo, plan.recipe, digest)
     if refused:
         release.refuse(RefusedEvidenceError(refused))

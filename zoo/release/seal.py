@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from zoo.card.render import render_card
 from zoo.card.standing import Standing
+from zoo.digests import engine_digest
 from zoo.errors import ReleaseRefusedError
 from zoo.printable import quoted
 from zoo.release import credentials, manifest, notes, record
@@ -18,7 +19,7 @@ def render(release: Release) -> Done:
     previous = record.previous(plan.zoo, recipe, release.entries)
     standing = Standing(
         released=True,
-        checkpoint_digest=manifest.engine_digest(recipe, release.declared.values()),
+        checkpoint_digest=engine_digest(recipe, release.declared.values()),
         gates={
             gate.name: (gate.outcome, release.unchecked.get(gate.name) or gate.reason)
             for gate in release.gates
