@@ -253,6 +253,18 @@ CHANGED = {
     "/is_causal": (True, "C040"),
     "/torch_dtype": ("float32", "C060"),
     "/quantization_config": ({"quant_method": "modelopt"}, "C061"),
+    "/mask_token": ("<|MASK|>", "C080"),
+    "/emb_dim": (256, "C080"),
+    "/projector_type": ("domino", "C080"),
+    "/rope_is_neox_style": (False, "C050"),
+    "/is_neox_style": (False, "C080"),
+    "/has_embed_tokens": (True, "C080"),
+    "/attention_sink_bias": (True, "C080"),
+    "/sliding_window_size": (128, "C080"),
+    "/text_config": ({"num_hidden_layers": 5}, "C080"),
+    "/compression_config": ({"quant_method": "x"}, "C061"),
+    "/rope_scaling": (None, "C050"),
+    "/dflash_config": (5, "C020"),
     "/auto_map": ({"AutoConfig": "x.Y"}, "X"),
 }
 
@@ -304,12 +316,20 @@ def test_a_changed_config_key_is_found(
 
 
 def test_a_removed_config_key_is_found(here: Zoo, standin: Path, config: dict[str, Any]) -> None:
-    harmless = {"/dtype", "/sliding_window"}  # the recipe's own null, and a key that only repeats the headers
+    harmless = {"/sliding_window"}  # the recipe's own null
     for pointer in set(every_pointer(config)) - harmless:
         (standin / "config.json").write_text(json.dumps(changed(config, pointer, None)))
         report = verify(here, standin)
         assert report.exit_status == 1, pointer
         assert lines(report), pointer
+
+
+def test_rope_parameters_hide_rope_scaling_from_engines(
+    here: Zoo, standin: Path, config: dict[str, Any]
+) -> None:
+    """SGLang's get_rope_config takes rope_parameters whole, or not at all."""
+    (standin / "config.json").write_text(json.dumps({**config, "rope_parameters": {"rope_theta": 50000}}))
+    assert "C050" in codes(verify(here, standin))
 
 
 def test_the_layout_of_transformers_5_means_the_same(

@@ -51,22 +51,21 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     },
 }
 
-# Keys at the top level and inside dflash_config that some engine version reads (SGLang 0.5.14 or 0.5.23). A
-# value here that the recipe does not state changes what is served.
+# Keys that some engine version reads (SGLang 0.5.14 or 0.5.23: models/dflash.py, speculative/dflash_utils.py,
+# configs/model_config.py), at the top level, inside dflash_config, or in both. A value here that the recipe
+# does not state changes what is served.
 READ_KEYS = frozenset(
     (
-        "architectures attention_bias head_dim hidden_act hidden_size intermediate_size is_causal "
-        "layer_types max_position_embeddings model_type num_attention_heads num_hidden_layers "
-        "num_key_value_heads partial_rotary_factor quantization_config rms_norm_eps rope_dim "
-        "sliding_window target_hidden_size text_config tie_word_embeddings use_sliding_window vocab_size"
-    ).split()
-)
-READ_NESTED = frozenset(
-    (
-        "attention_sink_bias attention_value_scale causal conv_group_size conv_kernel_size emb_dim "
-        "final_logit_softcapping gru_hidden_dim has_embed_tokens input_embedding_scale mask_token "
-        "output_multiplier projector_type pure_draft_prefix_len selector_rank selector_top_k shift_label "
-        "swa_window_size use_swa"
+        "architectures attention_bias attention_sink_bias attention_value_scale causal compression_config "
+        "conv_group_size conv_kernel_size dflash_config eagle_aux_hidden_state_layer_ids emb_dim "
+        "final_logit_softcapping gating gru_hidden_dim has_embed_tokens has_lm_head head_dim hidden_act "
+        "hidden_size input_embedding_scale intermediate_size is_causal is_neox_style layer_types mask_token "
+        "max_position_embeddings model_type num_attention_heads num_hidden_layers num_key_value_heads "
+        "output_multiplier partial_rotary_factor projector_type pure_draft_prefix_len quantization_config "
+        "rms_norm_eps rope_dim rope_is_neox_style rope_parameters rope_scaling rotary_dim "
+        "sample_from_anchor selector_rank selector_top_k shift_label sliding_window sliding_window_size "
+        "swa_window_size target_hidden_size text_config tie_word_embeddings use_gemma_norm "
+        "use_sliding_window use_swa vocab_size window_size"
     ).split()
 )
 _CANONICAL = {place: key for key, places in PLACES.items() for place in places}
@@ -95,9 +94,13 @@ def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
             flat[key] = value
     found: dict[str, list[Stated]] = {}
     ordered = sorted(flat, key=lambda place: _rank(place))
+    # With rope_parameters, engines do not look at rope_scaling: what stands only there is no rope at all.
+    shadowed = isinstance(config.get("rope_parameters"), Mapping)
     for place in ordered:
         if flat[place] is not None:
             key = _CANONICAL.get(place, place.replace("/", "."))
+            if shadowed and place.startswith("rope_scaling/") and key not in found:
+                key = place.replace("/", ".")
             found.setdefault(key, []).append(Stated(flat[place], f"/{place}"))
     # Every engine takes the default rope where no type is stated.
     found.setdefault("rope.type", [Stated("default", "")])
@@ -107,13 +110,9 @@ def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
 def is_read(key: str) -> bool:
     """Whether some engine version reads the canonical key ``key`` of :func:`read_config`."""
     outer, _, inner = key.rpartition(".")
-    if key in PLACES or key in READ_KEYS:
+    if outer in ("rope_scaling", "rope_parameters", "rope"):
         return True
-    return (
-        inner in READ_NESTED
-        if outer == "dflash_config"
-        else outer in ("rope_scaling", "rope_parameters", "rope")
-    )
+    return key in PLACES or (inner in READ_KEYS and outer in ("", "dflash_config"))
 
 
 def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:

@@ -81,7 +81,7 @@ def contradictions(subject: Subject, wanted: Callable[[str], bool]) -> Iterator[
         elif key not in stated:
             if is_read(key):
                 found = actual[key][0]
-                hint = "state it in the recipe under draft, or remove it from the config"
+                hint = "state it in the recipe under draft.config, or remove it from config.json"
                 message = (
                     f"{CONFIG} sets {name_of(key)} to {shown(found.value)}; the recipe does not state it"
                 )
@@ -284,7 +284,7 @@ def other_key(subject: Subject) -> Iterable[Finding]:
     Use instead: the value of the training run, in both places.
     Since: 0.1.0
     """
-    ungrouped = {"dtype", "torch_dtype", "quantization_config"}
+    ungrouped = {"dtype", "torch_dtype", "quantization_config", "compression_config"}
     grouped = list(_GROUPS.values())
     return contradictions(
         subject, lambda key: key not in ungrouped and not any(takes(key) for takes in grouped)

@@ -6,40 +6,19 @@ draft with a dropped or renamed tensor serves correct text at an accept length o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from zoo.checkpoint.model import Checkpoint
-from zoo.drafts import HEADER_DTYPE, Inventory
-from zoo.drafts.dflash import inventory
+from zoo.drafts import Inventory
 from zoo.drafts.names import Foreign, explain
 from zoo.printable import quoted
-from zoo.recipe.config import config_of
 from zoo.results import Finding, Severity, Where
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
 # A checkpoint with one cause of trouble should not print a thousand lines; the count is always exact.
 SHOWN = 10
-
-
-def expected(subject: Subject) -> Inventory | None:
-    """The inventory by the recipe or, without one, by the config. None if the config does not describe a
-    draft (C071, C072)."""
-    config: Mapping[str, Any] = subject.config or {}
-    dtype = "bfloat16"
-    if subject.recipe is not None:
-        config, dtype = config_of(subject.recipe), subject.recipe.checkpoint.dtype
-    elif subject.checkpoint is not None:
-        dtypes = [tensor.dtype for tensor in subject.checkpoint.tensors.values()]
-        spelled = {header: name for name, header in HEADER_DTYPE.items()}
-        common = max(set(dtypes), key=dtypes.count, default="BF16")
-        dtype = spelled.get(common, dtype)
-    try:
-        return inventory(config, dtype)
-    except (KeyError, TypeError, ZeroDivisionError):
-        return None
 
 
 def foreign_names(checkpoint: Checkpoint, wanted: Inventory) -> dict[str, Foreign]:
@@ -50,7 +29,8 @@ def foreign_names(checkpoint: Checkpoint, wanted: Inventory) -> dict[str, Foreig
 
 def _sides(subject: Subject) -> tuple[Checkpoint, Inventory]:
     assert subject.checkpoint is not None
-    return subject.checkpoint, expected(subject) or {}
+    assert subject.inventory is not None
+    return subject.checkpoint, subject.inventory
 
 
 def _few(findings: Iterable[Finding], total: int) -> Iterator[Finding]:
@@ -69,7 +49,7 @@ def _weights_file(checkpoint: Checkpoint) -> str:
     return checkpoint.weights[0].name if len(checkpoint.weights) == 1 else checkpoint.source
 
 
-@rule("I001", "missing-tensor", needs=("checkpoint", "header"))
+@rule("I001", "missing-tensor", needs=("header", "inventory"))
 def missing(subject: Subject) -> Iterable[Finding]:
     """A tensor that the engine needs is not in the file.
 
@@ -94,7 +74,7 @@ def missing(subject: Subject) -> Iterable[Finding]:
     return _few(found, len(absent))
 
 
-@rule("I002", "unexpected-tensor", needs=("checkpoint", "header"))
+@rule("I002", "unexpected-tensor", needs=("header", "inventory"))
 def unexpected(subject: Subject) -> Iterable[Finding]:
     """A tensor that no engine will read is in the file.
 
@@ -108,8 +88,6 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     checkpoint, wanted = _sides(subject)
-    if not wanted:
-        return ()
     known = foreign_names(checkpoint, wanted)
     extra = [name for name in checkpoint.tensors if name not in wanted and name not in known]
     hint = "remove it, or correct layers and family in the recipe"
@@ -125,7 +103,7 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
     return _few(found, len(extra))
 
 
-@rule("I003", "shape", needs=("checkpoint", "header"))
+@rule("I003", "shape", needs=("header", "inventory"))
 def shape(subject: Subject) -> Iterable[Finding]:
     """A tensor has another shape than the config implies.
 
@@ -142,9 +120,10 @@ def shape(subject: Subject) -> Iterable[Finding]:
         for name, spec in wanted.items()
         if name in checkpoint.tensors and checkpoint.tensors[name].shape != spec.shape
     ]
+    source = "the config" if subject.recipe is None else "the recipe"
     found = (
         Finding(
-            f"tensor {quoted(name)} is {_dims(tensor.shape)}, the config implies {_dims(spec.shape)}",
+            f"tensor {quoted(name)} is {_dims(tensor.shape)}, {source} implies {_dims(spec.shape)}",
             "check the dimensions of recipe and config, or export again",
             Where(checkpoint.file_of[name], tensor=name),
             () if subject.recipe is None else (subject.recipe.where(_dimension_of(name)),),
@@ -154,7 +133,7 @@ def shape(subject: Subject) -> Iterable[Finding]:
     return _few(found, len(wrong))
 
 
-@rule("I004", "tensor-dtype", needs=("checkpoint", "header"))
+@rule("I004", "tensor-dtype", needs=("header", "inventory"))
 def tensor_dtype(subject: Subject) -> Iterable[Finding]:
     """A tensor has another dtype than the recipe says.
 
@@ -185,7 +164,7 @@ def tensor_dtype(subject: Subject) -> Iterable[Finding]:
     return _few(found, len(wrong))
 
 
-@rule("I005", "foreign-name", needs=("checkpoint", "header"))
+@rule("I005", "foreign-name", needs=("header", "inventory"))
 def foreign_name(subject: Subject) -> Iterable[Finding]:
     """Tensors carry the names of another framework.
 
@@ -212,7 +191,7 @@ def foreign_name(subject: Subject) -> Iterable[Finding]:
         )
 
 
-@rule("I006", "tensor-count", needs=("recipe", "header"))
+@rule("I006", "tensor-count", needs=("recipe", "header", "inventory"))
 def tensor_count(subject: Subject) -> Iterable[Finding]:
     """The number of tensors is not the one that the recipe states.
 
@@ -225,8 +204,8 @@ def tensor_count(subject: Subject) -> Iterable[Finding]:
     assert subject.recipe is not None
     checkpoint, wanted = _sides(subject)
     stated, where = subject.recipe.checkpoint.tensors, subject.recipe.where("/checkpoint/tensors")
-    if wanted and stated != len(wanted):
-        message = f"the recipe states {stated:,} tensors, but its config implies {len(wanted):,}"
+    if stated != len(wanted):
+        message = f"the recipe states {stated:,} tensors, but its draft section implies {len(wanted):,}"
         yield Finding(message, "correct tensors or layers in the recipe", where)
     if len(checkpoint.tensors) != stated:
         message = f"{len(checkpoint.tensors):,} tensors in the file, the recipe states {stated:,}"

@@ -10,8 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from zoo.drafts import HEADER_DTYPE, Inventory
+from zoo.drafts.dflash import ARCHITECTURES, inventory
+from zoo.printable import quoted
+from zoo.recipe.config import config_of
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Where
 
@@ -61,15 +66,43 @@ class Subject:
         names = tuple(file.name for file in self.checkpoint.weights if file.header is not None)
         return names if len(names) == len(self.checkpoint.weights) else None
 
+    @cached_property
+    def inventory(self) -> Inventory | None:
+        """The tensors that the recipe implies or, without one, config.json. None if that describes no draft
+        of a family that this version knows."""
+        if self.recipe is not None:
+            return inventory(config_of(self.recipe), self.recipe.checkpoint.dtype)
+        if self.checkpoint is None or self.config is None or self.unknown_family is not None:
+            return None
+        held = [tensor.dtype for tensor in self.checkpoint.tensors.values()]
+        common = max(sorted(set(held)), key=held.count, default="BF16")
+        spelled = {header: name for name, header in HEADER_DTYPE.items()}
+        try:
+            return inventory(self.config, spelled.get(common, "bfloat16"))
+        except (KeyError, TypeError, ZeroDivisionError):
+            return None
+
+    @property
+    def unknown_family(self) -> str | None:
+        """The architecture that the config names, where this version knows no such family."""
+        named = (self.config or {}).get("architectures")
+        if self.recipe is not None or not isinstance(named, list) or not named:
+            return None
+        return None if set(map(str, named)) & set(ARCHITECTURES) else str(named[0])
+
     def absent(self, material: str) -> Absent | None:
         """Why ``material`` is not there, or None if it is."""
+        if material in ("config", "inventory") and self.unknown_family is not None:
+            reason = f"{quoted(self.unknown_family)} is not a draft that this version knows"
+            return Absent(f"{reason}; it knows {', '.join(ARCHITECTURES)}")
         if getattr(self, material) is not None:
             return None
-        if self.checkpoint is None and material in ("config", "header"):
+        if self.checkpoint is None and material in ("config", "header", "inventory"):
             material = "checkpoint"
         reasons = {
             "config": Absent("config.json could not be read"),
-            "header": Absent("a weights file could not be understood"),
+            "header": Absent("a weights file could not be understood, or there is none"),
+            "inventory": Absent("config.json does not describe a draft"),
         }
         return (
             self.missing.get(material)
