@@ -19,10 +19,12 @@ done
 echo 'publish_to = "dir:../published"' > "$demo/zoo/zoo.toml"
 cd "$demo/zoo"
 
-step() { printf '\n\033[1m== %s\033[0m\n$ %s\n\n' "$1" "${*:2}"; "${@:2}"; }
+bold= plain=
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+step() { printf '\n%s== %s%s\n$ %s\n\n' "$bold" "$1" "$plain" "${*:2}"; "${@:2}"; }
 
 step "1. verify: every byte of the draft, and every number of its recipe"      zoo verify $name --deep
-step "2. launch: the command that serves it"                                   zoo launch $name
+step "2. launch: the command that serves it"                                   zoo launch $name --draft ./examples/tiny/tiny-ft
 step "3. card: the model card, from recipe and evidence"                       zoo card $name
 step "4. release: stage, verify, render, seal, publish, read back"             zoo release $name --push
 step "5. as a stranger: the published folder against the recipe"               zoo verify $name --deep --checkpoint "$demo/published/$name/1.0.0"

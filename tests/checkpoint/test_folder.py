@@ -106,8 +106,12 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_links_into_blobs_are_followed_in_a_snapshot_of_the_hub_cache_only(tmp_path: Path) -> None:
-    for cache, expected in (("models--owner--name", []), ("elsewhere", ["X001", "X001"])):
-        snapshot = tmp_path / cache / "snapshots" / "0123abcd"
+    for cache, kind, expected in (
+        ("models--owner--name", "snapshots", []),
+        ("a-copy-of-a-cache", "snapshots", []),
+        ("elsewhere", "releases", ["X001", "X001"]),
+    ):
+        snapshot = tmp_path / cache / kind / "0123abcd"
         snapshot.mkdir(parents=True)
         good_draft(tmp_path / cache / "blobs")
         for name in ("config.json", WEIGHTS):

@@ -225,6 +225,14 @@ def edit_config(folder: Path, **changes: Any) -> None:
     path.write_text(json.dumps({key: value for key, value in whole.items() if value is not None}, indent=2))
 
 
+def forget_amplitude(folder: Path) -> None:
+    """Take the rope amplitude out of the training manifest."""
+    path = folder.parent / "recipes" / "draft.training.json"
+    path.write_text(
+        json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "rope_amplitude"})
+    )
+
+
 def training_manifest(folder: Path, **changes: Any) -> None:
     """A training manifest that fits the good recipe, which is made to name it."""
     manifest = {

@@ -204,3 +204,18 @@ def test_messages_never_carry_control_characters(new_zoo: Zoo) -> None:
     edit(new_zoo, "layers: 2", 'layers: "\\e[31m\\u202ex"')
     finding = only(load_recipe(new_zoo, "example-draft"))
     assert not re.search(r"[\x00-\x1f\x7f\u202a-\u202e]", finding.message + finding.hint)
+
+
+@pytest.mark.parametrize("code", ["D001", "I001", "F110", "X007"])
+def test_broken_or_hostile_files_cannot_be_waived(new_zoo: Zoo, code: str) -> None:
+    edit(new_zoo, "serve:", f"waivers:\n  - {{code: {code}, reason: we know, until: 2030-01-01}}\nserve:")
+    finding = only(load_recipe(new_zoo, "example-draft"))
+    assert finding.code == "R014"
+    assert finding.where.line == line_of(new_zoo, f"code: {code}")
+
+
+def test_a_recipe_with_the_other_ending_is_named(new_zoo: Zoo) -> None:
+    (new_zoo.recipes / "other.yml").write_text("recipe: 1\n")
+    with pytest.raises(NoSuchRecipeError) as caught:
+        load_recipe(new_zoo, "other")
+    assert "rename it to other.yaml" in caught.value.hint

@@ -3,9 +3,8 @@
 A folder from a pull request or a hub may hold links to ``/etc/shadow``, FIFOs that block a reader for ever,
 names that turn a terminal line around, or a million files. Each is a finding, and none of them is read.
 
-Links are normal in one place: a snapshot of the Hugging Face cache,
-``models--OWNER--NAME/snapshots/REVISION/``, is a folder of links into ``models--OWNER--NAME/blobs/``. Those
-are followed.
+Links are normal in one place: a snapshot of the Hugging Face cache, ``CACHE/snapshots/REVISION/``, is a folder
+of links into ``CACHE/blobs/``. Those are followed, and end there: a link to a link elsewhere is not.
 """
 
 from __future__ import annotations
@@ -120,6 +119,4 @@ def _add(root: Path, path: str, listing: Listing) -> None:
 
 def _blobs(root: Path) -> Path | None:
     """The ``blobs`` folder of the Hugging Face cache of which ``root`` is a snapshot, or None."""
-    if root.parent.name == "snapshots" and root.parent.parent.name.startswith("models--"):
-        return root.parent.parent / "blobs"
-    return None
+    return root.parent.parent / "blobs" if root.parent.name == "snapshots" else None

@@ -7,6 +7,7 @@ and an exit status.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import NoReturn
 
@@ -74,6 +75,8 @@ def zoo(ctx: click.Context, folder: str) -> None:
     wrong usage; 130 interrupted.
     """
     ctx.obj = App(folder)
+    if os.environ.get("NO_COLOR"):  # https://no-color.org
+        ctx.color = False
 
 
 def main() -> NoReturn:
@@ -88,6 +91,8 @@ def run(args: list[str]) -> int:
     try:
         result = zoo.main(args=args, prog_name="zoo", standalone_mode=False)
         sys.stdout.flush()
+    except SystemExit:  # click's own answer to a reader that went away
+        return explain(BrokenPipeError())
     except (Exception, KeyboardInterrupt) as error:
         return explain(error)
     return result if isinstance(result, int) else 0

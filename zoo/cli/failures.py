@@ -13,10 +13,12 @@ from zoo.errors import InvalidRecipeError, ZooError
 from zoo.printable import printable
 
 INTERRUPTED = 130
+# What a shell sees of a tool that SIGPIPE ended. Not 0: nobody knows what the unread rest would have said.
+PIPE_CLOSED = 141
 
 _NEXT_ACTION = {
-    errno.ENOSPC: "free some space, or name another place; nothing half-written was left behind",
-    errno.EDQUOT: "free some space, or name another place; nothing half-written was left behind",
+    errno.ENOSPC: "free some space, or name another place",
+    errno.EDQUOT: "free some space, or name another place",
     errno.EFBIG: "the disk or a limit (ulimit -f) does not allow files of this size: name another place",
     errno.EROFS: "the disk is read-only: name a place that can be written to",
     errno.EACCES: "check the permissions of this file and its folder",
@@ -52,9 +54,11 @@ def explain(error: BaseException) -> int:
             # The reader went away (| head): quiet, as other tools are. See docs.python.org, signal, "Note
             # on SIGPIPE".
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            return PIPE_CLOSED
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
+            if error.errno == errno.ENOSPC and not where:
+                where = "a file or the output: "
             _say(f"{where}{error.strerror or error}", _NEXT_ACTION.get(error.errno or 0, "check the path"))
             return 2
     traceback.print_exception(error)

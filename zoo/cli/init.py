@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from zoo.atomic import write_atomically
 from zoo.cli.app import App
 from zoo.errors import UsageError
 from zoo.printable import quoted
@@ -46,19 +48,35 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
     for each in ("targets/example-target.yaml", "profiles/sglang-0.5.14-example.yaml"):
         if not (root / "recipes" / each).exists():
             wanted[f"recipes/{each}"] = _starter(Path(each).name)
+    if folder is not None and (root / ".gitignore").exists():
+        del wanted[".gitignore"]
     taken = [path for path in wanted if (root / path).exists()]
     if taken:
         hint = f"choose another name: zoo init{f' {folder}' if folder else ''} --recipe NAME"
         raise UsageError(f"{root / taken[0]} exists already", hint=hint)
-    for path, text in wanted.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
+    _write(root, wanted)
+    for path in wanted:
         app.out(f"wrote {root / path}")
     where = f" --zoo {folder}" if folder is not None and str(folder) != "." else ""
     app.note(f"Edit recipes/{name}.yaml, then try it without weights:")
     app.note(
         f"  zoo{where} standin {name} --out /tmp/{name} && zoo{where} verify {name} --checkpoint /tmp/{name}"
     )
+
+
+def _write(root: Path, wanted: dict[str, str]) -> None:
+    """Write all files, or none: whatever stops it (a full disk, Ctrl-C), what was made until then goes."""
+    made: list[Path] = []
+    try:
+        for path, text in wanted.items():
+            file = root / path
+            made += [folder for folder in (*reversed(file.parents), file) if not folder.exists()]
+            write_atomically(file, text.encode())
+    except BaseException:
+        for done in reversed(made):
+            with suppress(OSError):
+                done.rmdir() if done.is_dir() else done.unlink()
+        raise
 
 
 def _starter(file: str) -> str:

@@ -11,8 +11,11 @@ from zoo.engines.launch import launch_argv, shell
 from zoo.errors import UsageError
 from zoo.printable import printable
 from zoo.recipe.load import usable_recipe
-from zoo.recipe.model import ModelRef
+from zoo.recipe.model import ModelRef, Recipe
 from zoo.recipe.validate import did_you_mean
+from zoo.report.text import finding_lines
+from zoo.results import Finding, Severity
+from zoo.rules import Level, Subject, run
 
 
 @click.command("launch")
@@ -33,9 +36,10 @@ def command(
     host: str | None,
     port: int | None,
     form: str,
-) -> None:
+) -> int:
     """Print the command that serves a draft, exactly as the recipe means it.
 
+    What is wrong with it, or will be with another engine version, is said on stderr; exit 1 for an error.
     The JSON form gives argv, environment and image, for Slurm, Kubernetes or Ray.
     """
     recipe = usable_recipe(app.zoo, name)
@@ -51,6 +55,10 @@ def command(
         host=host,
         port=port,
     )
+    findings = [each for each in _findings(recipe) if each.where.file in (chosen.file, recipe.file)]
+    for finding in findings:
+        app.note("\n".join(finding_lines(finding)))
+    status = int(any(finding.severity is Severity.ERROR for finding in findings))
     if form == "json":
         app.json(
             {
@@ -65,3 +73,10 @@ def command(
     else:
         exports = [f"export {key}={shlex.quote(value)}" for key, value in chosen.environment.items()]
         app.out(printable("\n".join([*exports, shell(argv)])))
+    return status
+
+
+def _findings(recipe: Recipe) -> list[Finding]:
+    """What the rules about engines and launch commands say of this recipe: errors and hazards."""
+    results = run(Subject(recipe, None), Level.HEADER)
+    return [finding for result in results if result.code[0] in "LE" for finding in result.findings]

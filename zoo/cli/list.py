@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ def command(app: App, form: str) -> None:
     """List the recipes of this zoo, with family, target and the version that was released last."""
     rows = [_row(app, name) for name in recipe_names(app.zoo)]
     if form == "json":
-        app.json(rows)
+        app.json({"schema": "zoo-list/1", "recipes": rows})
     elif not rows:
         app.note("This zoo has no recipes. Start one with: zoo init --recipe NAME")
     else:
@@ -58,4 +59,6 @@ def _table(rows: list[dict[str, Any]]) -> None:
             table.add_row(row["name"], "", "", row["problem"], released)
         else:
             table.add_row(row["name"], row["version"], row["family"], row["target"], released)
-    Console(markup=False, highlight=False).print(table)
+    # In a pipe there is no width to fit into.
+    width = None if sys.stdout.isatty() else 200
+    Console(markup=False, highlight=False, width=width).print(table)

@@ -33,7 +33,11 @@ def command(app: App, code: str | None, form: str) -> None:
         chosen = [found]
     if form == "json":
         documents = [_as_json(rule) for rule in chosen]
-        app.json(documents[0] if code else documents)
+        app.json(
+            {"schema": "zoo-rule/1", **documents[0]}
+            if code
+            else {"schema": "zoo-rules/1", "rules": documents}
+        )
     elif code:
         app.out(explain(chosen[0]))
     else:

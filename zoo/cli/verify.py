@@ -39,6 +39,9 @@ def command(
     which is checked on its own. Reads headers and small files only, unless --deep.
     """
     level = Level.DEEP if deep else Level.HEADER
+    for option, value in (("--checkpoint", checkpoint), ("--base", base)):
+        if value == "":
+            raise UsageError(f"{option} is empty", hint=f"{option} FOLDER; is a variable unset?")
     if everything:
         if name or checkpoint or base:
             raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
@@ -52,6 +55,12 @@ def command(
             raise UsageError(
                 f"{quoted(name)} is already a folder", hint="zoo verify NAME --checkpoint FOLDER"
             )
+        if (Path(name) / "zoo.toml").is_file() or (Path(name) / "recipes").is_dir():
+            hint = "zoo verify NAME or zoo verify --all inside it; see: zoo list"
+            raise UsageError(f"{quoted(name)} is a zoo, not a checkpoint", hint=hint)
+        if name.endswith((".yaml", ".yml")) and Path(name).is_file():
+            hint = f"name the recipe: zoo verify {Path(name).stem}"
+            raise UsageError(f"{quoted(name)} is a file", hint=hint)
         runs = [verify_source(name, level=level, strict=strict)]
     else:
         if "@" in name:
@@ -63,15 +72,16 @@ def command(
                 hint=f"for the folder: zoo verify ./{name}",
             )
         runs = [verify_recipe(app.zoo, name, checkpoint=checkpoint, base=base, level=level, strict=strict)]
-    _show(app, runs, form)
+    _show(app, runs, form, everything)
     statuses = {run.report.exit_status for run in runs}
     return 1 if 1 in statuses else max(statuses)
 
 
-def _show(app: App, runs: list[Verification], form: str) -> None:
+def _show(app: App, runs: list[Verification], form: str, everything: bool) -> None:
     if form == "json":
         documents = [run.report.as_json() for run in runs]
-        app.json(documents[0] if len(documents) == 1 else documents)
+        many = {"schema": "zoo-reports/1", "reports": documents}
+        app.json(many if everything else documents[0])
         return
     from zoo.report.text import render
 

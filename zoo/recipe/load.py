@@ -6,6 +6,7 @@ key. The merged result is validated, and each finding points at the file that sa
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from zoo.schemas import schema
 from zoo.workspace import Zoo
 
 MAX_EXTENDS = 8
+_NAME = schema("recipe-1")["$defs"]["name"]["pattern"]
+# Files, tensors, hostile input, and numbers that no draft has: no reason makes these right.
+_UNWAIVABLE = re.compile(r"[FIX]\d{3}|D00[123]")
 T = TypeVar("T", Target, Profile)
 
 
@@ -55,6 +59,8 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
         listed = (
             f"known recipes: {', '.join(known)}" if known else "this zoo has none yet; see: zoo init --help"
         )
+        if "/" not in name and "\0" not in name and (zoo.recipes / f"{name}.yml").is_file():
+            raise NoSuchRecipeError(f"recipes end in .yaml, not {name}.yml", hint=f"rename it to {name}.yaml")
         raise NoSuchRecipeError(
             f"no recipe {quoted(name)} in {quoted(str(zoo.recipes))}",
             hint=did_you_mean(name, known).strip() or listed,
@@ -157,8 +163,8 @@ def _reference(
     findings: list[Finding],
 ) -> T | None:
     """A target or profile file that the recipe names."""
-    if not isinstance(name, str):
-        return None
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+        return None  # the schema has said so
     known = sorted(path.stem for path in (zoo.recipes / folder).glob("*.yaml"))
     if name not in known:
         hint = did_you_mean(name, known).strip() or f"write recipes/{folder}/{name}.yaml"
@@ -220,6 +226,10 @@ def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: s
         except ValueError:
             where = marks[f"/waivers/{index}/until"]
             found.append(Finding(f"{waiver['until']} is not a day", "write a real date", where, code="R007"))
+        if _UNWAIVABLE.fullmatch(waiver["code"]):
+            where = marks[f"/waivers/{index}/code"]
+            message = f"{waiver['code']} cannot be waived: it means broken or hostile files"
+            found.append(Finding(message, "mend the checkpoint", where, code="R014"))
     for index, caveat in enumerate(data.get("caveats", ())):
         applies_to = caveat.get("applies_to", "") if isinstance(caveat, dict) else ""
         try:

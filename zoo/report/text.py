@@ -97,4 +97,5 @@ def _verdict(report: Report) -> str:
     word, colour = {0: ("ok", "green"), 1: ("failed", "red"), 2: ("could not check", "magenta")}[
         report.exit_status
     ]
-    return f"{click.style(word, fg=colour, bold=True)}  {summary(report)}"
+    strict = " (--strict: warnings count)" if report.strict and not report.count(Severity.ERROR) else ""
+    return f"{click.style(word, fg=colour, bold=True)}  {summary(report)}{strict}"

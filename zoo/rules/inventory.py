@@ -6,8 +6,7 @@ draft with a dropped or renamed tensor serves correct text at an accept length o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 
 from zoo.checkpoint.model import Checkpoint
 from zoo.drafts import Inventory
@@ -16,9 +15,6 @@ from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
-
-# A checkpoint with one cause of trouble should not print a thousand lines; the count is always exact.
-SHOWN = 10
 
 
 def foreign_names(checkpoint: Checkpoint, wanted: Inventory) -> dict[str, Foreign]:
@@ -31,14 +27,6 @@ def _sides(subject: Subject) -> tuple[Checkpoint, Inventory]:
     assert subject.checkpoint is not None
     assert subject.inventory is not None
     return subject.checkpoint, subject.inventory
-
-
-def _few(findings: Iterable[Finding], total: int) -> Iterator[Finding]:
-    """The first findings of one kind, and one more that counts the rest."""
-    shown = list(islice(findings, SHOWN))
-    yield from shown
-    if total > len(shown):
-        yield Finding(f"and {total - len(shown):,} more of this kind", shown[-1].hint, shown[-1].where)
 
 
 def _counted(subject: Subject) -> tuple[Where, ...]:
@@ -67,11 +55,10 @@ def missing(subject: Subject) -> Iterable[Finding]:
     hint = "export the checkpoint again: an engine would leave this parameter uninitialised"
     related = _counted(subject)
     where = _weights_file(checkpoint)
-    found = (
+    return (
         Finding(f"tensor {quoted(name)} is missing", hint, Where(where, tensor=name), related)
         for name in absent
     )
-    return _few(found, len(absent))
 
 
 @rule("I002", "unexpected-tensor", needs=("header", "inventory"))
@@ -91,7 +78,7 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
     known = foreign_names(checkpoint, wanted)
     extra = [name for name in checkpoint.tensors if name not in wanted and name not in known]
     hint = "remove it, or correct layers and family in the recipe"
-    found = (
+    return (
         Finding(
             f"tensor {quoted(name)} is not part of this draft",
             hint,
@@ -100,7 +87,6 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
         )
         for name in extra
     )
-    return _few(found, len(extra))
 
 
 @rule("I003", "shape", needs=("header", "inventory"))
@@ -121,7 +107,7 @@ def shape(subject: Subject) -> Iterable[Finding]:
         if name in checkpoint.tensors and checkpoint.tensors[name].shape != spec.shape
     ]
     source = "the config" if subject.recipe is None else "the recipe"
-    found = (
+    return (
         Finding(
             f"tensor {quoted(name)} is {_dims(tensor.shape)}, {source} implies {_dims(spec.shape)}",
             "check the dimensions of recipe and config, or export again",
@@ -130,7 +116,6 @@ def shape(subject: Subject) -> Iterable[Finding]:
         )
         for name, spec, tensor in wrong
     )
-    return _few(found, len(wrong))
 
 
 @rule("I004", "tensor-dtype", needs=("header", "inventory"))
@@ -152,7 +137,7 @@ def tensor_dtype(subject: Subject) -> Iterable[Finding]:
         if name in checkpoint.tensors and checkpoint.tensors[name].dtype != spec.dtype
     ]
     related = () if subject.recipe is None else (subject.recipe.where("/checkpoint/dtype"),)
-    found = (
+    return (
         Finding(
             f"tensor {quoted(name)} is {actual}, not {needed}",
             f"export it as {needed}",
@@ -161,7 +146,6 @@ def tensor_dtype(subject: Subject) -> Iterable[Finding]:
         )
         for name, needed, actual in wrong
     )
-    return _few(found, len(wrong))
 
 
 @rule("I005", "foreign-name", needs=("header", "inventory"))

@@ -171,6 +171,19 @@ def claim_source() -> None:
     """
 
 
+@reported("R014", "waiver-refused", needs=RECIPE)
+def waiver_refused() -> None:
+    """A waiver names a rule that cannot be waived.
+
+    What it does: refuses waivers of F (files), I (tensors), X (hostile input) and D001 to D003 (NaN, all
+    zero, constant).
+    Why is this bad: a draft with such a finding is broken, and a waiver would release it as checked.
+    Example: {code: D001, reason: we know, until: 2027-01-01}.
+    Use instead: a mended checkpoint.
+    Since: 0.1.0
+    """
+
+
 @rule("R020", "unknown-value", severity=Severity.WARNING, needs=("recipe",))
 def unknown_value(subject: Subject) -> Iterable[Finding]:
     """A value is unknown.

@@ -71,6 +71,8 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
+# A folder with one cause of trouble, or one that is no checkpoint at all, should not print a thousand lines.
+SHOWN_PER_CODE = 10
 
 
 def rule(
@@ -130,7 +132,18 @@ def _run_one(rule: Rule, subject: Subject) -> CheckResult:
         replace(finding, code=rule.code, severity=rule.severity, related=subject.relate(finding))
         for finding in rule.check(subject)
     )
-    return CheckResult(rule.code, Outcome.FAILED if findings else Outcome.PASSED, findings=findings)
+    outcome = Outcome.FAILED if findings else Outcome.PASSED
+    return CheckResult(rule.code, outcome, findings=_shortened(findings))
+
+
+def _shortened(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The first findings of a rule; the last of them says how many more there are."""
+    more = len(findings) - SHOWN_PER_CODE
+    if more <= 0:
+        return findings
+    last = findings[SHOWN_PER_CODE - 1]
+    message = f"{last.message} (and {more:,} more like this)"
+    return (*findings[: SHOWN_PER_CODE - 1], replace(last, message=message))
 
 
 def _waive(results: tuple[CheckResult, ...], recipe: Recipe, today: date) -> tuple[CheckResult, ...]:

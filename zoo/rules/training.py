@@ -11,7 +11,7 @@ from zoo.drafts.dflash import Stated, is_read, read_config
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, recipe_pointer
 from zoo.recipe.model import UNKNOWN
-from zoo.results import Finding, Where
+from zoo.results import Finding, Severity, Where
 from zoo.rules.config import CONFIG, place, same
 from zoo.rules.registry import reported, rule
 from zoo.rules.subject import Subject
@@ -124,6 +124,26 @@ def manifest_amplitude(subject: Subject) -> Iterable[Finding]:
             where,
             (Where(subject.training_file, pointer="/rope_amplitude"),),
         )
+
+
+@rule("R035", "manifest-no-amplitude", severity=Severity.WARNING, needs=("recipe", "training"))
+def manifest_without_amplitude(subject: Subject) -> Iterable[Finding]:
+    """The recipe states a rope amplitude that the training manifest does not confirm.
+
+    What it does: wants rope_amplitude in the manifest where the recipe states one for a scaled rope.
+    Why is this bad: only the training run knows the amplitude, and engines read the same keys as different
+    ones.
+    Example: amplitude_as_trained: 1.0, and no rope_amplitude in the manifest.
+    Use instead: rope_amplitude in the manifest, from the training code.
+    Since: 0.1.0
+    """
+    recipe, manifest = _both(subject)
+    stated = recipe.draft.amplitude_as_trained
+    scaled = recipe.draft.rope["type"] != "default"
+    if scaled and stated not in (None, UNKNOWN) and manifest.get("rope_amplitude") is None:
+        where = recipe.where("/draft/rope/amplitude_as_trained")
+        message = f"the rope amplitude is stated as {stated}, and the training manifest has none"
+        yield Finding(message, "add rope_amplitude to the manifest", where, (Where(subject.training_file),))
 
 
 @rule("R034", "manifest-run", needs=("recipe", "training"))
