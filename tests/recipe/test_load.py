@@ -140,14 +140,14 @@ def test_extends_merges_maps_replaces_lists_and_deletes_with_null(new_zoo: Zoo) 
     child(
         new_zoo,
         "extends: example-draft\nname: child\nversion: 2.0.0\n"
-        "draft: {aux_layers: {ids: [1, 2]}, config: {hidden_act: null, hidden_size: 64}}\n",
+        "draft: {aux_layers: {ids: [1, 2]}, config: {tie_word_embeddings: null, hidden_size: 64}}\n",
     )
     recipe = usable_recipe(new_zoo, "child")
     assert recipe.version == "2.0.0"
     assert recipe.draft.aux_ids == (1, 2)
     assert recipe.draft.aux_convention == "after-layer"
     assert recipe.draft.config["hidden_size"] == 64
-    assert "hidden_act" not in recipe.draft.config
+    assert "tie_word_embeddings" not in recipe.draft.config
     assert recipe.draft.config["vocab_size"] == 512
 
 

@@ -3,8 +3,8 @@
 A folder from a pull request or a hub may hold links to ``/etc/shadow``, FIFOs that block a reader for ever,
 names that turn a terminal line around, or a million files. Each is a finding, and none of them is read.
 
-Links are normal in one place: a snapshot of the Hugging Face cache, ``CACHE/snapshots/REVISION/``, is a folder
-of links into ``CACHE/blobs/``. Those are followed, and end there: a link to a link elsewhere is not.
+Links are normal in one place: a snapshot of the Hugging Face cache, ``CACHE/snapshots/REVISION/``, is a
+folder of links into ``CACHE/blobs/``. Those are followed, and end there: a link to a link elsewhere is not.
 """
 
 from __future__ import annotations

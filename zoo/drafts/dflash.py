@@ -20,35 +20,29 @@ ARCHITECTURES = ("DFlashDraftModel",)
 # Far above any draft; a hostile config must not make us build a list without end.
 MAX_LAYERS = 1000
 
+Path = tuple[str, ...]
+# The parts of config.json below the top level that engines read.
+BLOCKS = ("dflash_config", "rope_scaling", "rope_parameters")
+_ROPE_KEYS = (
+    "factor original_max_position_embeddings beta_fast beta_slow mscale mscale_all_dim attention_factor "
+    "attn_factor low_freq_factor high_freq_factor"
+).split()
+
 # Where a value may stand in config.json, in the order in which an engine looks. SGLang 0.5.14 reads a mask
 # token id only from dflash_config; 0.5.23 also from the top level.
-PLACES: Mapping[str, tuple[str, ...]] = {
-    "block_size": ("dflash_config/block_size", "block_size"),
-    "target_layer_ids": ("dflash_config/target_layer_ids", "target_layer_ids"),
-    "mask_token_id": ("dflash_config/mask_token_id", "mask_token_id"),
-    "num_target_layers": ("dflash_config/num_target_layers", "num_target_layers"),
-    "rope.theta": ("rope_parameters/rope_theta", "rope_theta"),
-    "rope.type": (
-        "rope_parameters/rope_type",
-        "rope_parameters/type",
-        "rope_scaling/rope_type",
-        "rope_scaling/type",
-    ),
+PLACES: Mapping[str, tuple[Path, ...]] = {
     **{
-        f"rope.{key}": (f"rope_parameters/{key}", f"rope_scaling/{key}")
-        for key in (
-            "factor",
-            "original_max_position_embeddings",
-            "beta_fast",
-            "beta_slow",
-            "mscale",
-            "mscale_all_dim",
-            "attention_factor",
-            "attn_factor",
-            "low_freq_factor",
-            "high_freq_factor",
-        )
+        key: (("dflash_config", key), (key,))
+        for key in ("block_size", "target_layer_ids", "mask_token_id", "num_target_layers")
     },
+    "rope.theta": (("rope_parameters", "rope_theta"), ("rope_theta",)),
+    "rope.type": (
+        ("rope_parameters", "rope_type"),
+        ("rope_parameters", "type"),
+        ("rope_scaling", "rope_type"),
+        ("rope_scaling", "type"),
+    ),
+    **{f"rope.{key}": (("rope_parameters", key), ("rope_scaling", key)) for key in _ROPE_KEYS},
 }
 
 # Keys that some engine version reads (SGLang 0.5.14 or 0.5.23: models/dflash.py, speculative/dflash_utils.py,
@@ -59,12 +53,14 @@ READ_KEYS = frozenset(
         "architectures attention_bias attention_sink_bias attention_value_scale causal compression_config "
         "conv_group_size conv_kernel_size dflash_config eagle_aux_hidden_state_layer_ids emb_dim "
         "final_logit_softcapping gating gru_hidden_dim has_embed_tokens has_lm_head head_dim hidden_act "
-        "hidden_size input_embedding_scale intermediate_size is_causal is_neox_style layer_types mask_token "
+        "hidden_size input_embedding_scale intermediate_size is_causal is_neox_style "
+        "language_config layer_types llm_config mask_token "
         "max_position_embeddings model_type num_attention_heads num_hidden_layers num_key_value_heads "
         "output_multiplier partial_rotary_factor projector_type pure_draft_prefix_len quantization_config "
         "rms_norm_eps rope_dim rope_is_neox_style rope_parameters rope_scaling rotary_dim "
         "sample_from_anchor selector_rank selector_top_k shift_label sliding_window sliding_window_size "
-        "swa_window_size target_hidden_size text_config tie_word_embeddings use_gemma_norm "
+        "swa_window_size target_hidden_size text_config thinker_config tie_word_embeddings decoder "
+        "dual_chunk_attention_config use_gemma_norm "
         "use_sliding_window use_swa vocab_size window_size"
     ).split()
 )
@@ -83,28 +79,33 @@ def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
     """The config as an engine sees it: canonical key -> every place that states it, the one that wins first.
 
     ``block_size`` may stand at the top or in ``dflash_config``, rope in ``rope_theta`` and ``rope_scaling``
-    or (transformers 5) in ``rope_parameters``. A value of null counts as absent, as it does for
-    transformers.
+    or (transformers 5) in ``rope_parameters``. A value of null counts as absent (in dflash_config it is an
+    error of its own, C014). A key with a dot or a slash is no key of any engine (C015) and is left out.
     """
-    flat: dict[str, Any] = {}
+    flat: dict[Path, Any] = {}
     for key, value in config.items():
-        if key in ("dflash_config", "rope_scaling", "rope_parameters") and isinstance(value, Mapping):
-            flat |= {f"{key}/{inner}": deep for inner, deep in value.items()}
+        if key in BLOCKS and isinstance(value, Mapping):
+            flat |= {(key, inner): deep for inner, deep in value.items()}
         else:
-            flat[key] = value
+            flat[(key,)] = value
     found: dict[str, list[Stated]] = {}
-    ordered = sorted(flat, key=lambda place: _rank(place))
     # With rope_parameters, engines do not look at rope_scaling: what stands only there is no rope at all.
     shadowed = isinstance(config.get("rope_parameters"), Mapping)
-    for place in ordered:
-        if flat[place] is not None:
-            key = _CANONICAL.get(place, place.replace("/", "."))
-            if shadowed and place.startswith("rope_scaling/") and key not in found:
-                key = place.replace("/", ".")
-            found.setdefault(key, []).append(Stated(flat[place], f"/{place}"))
+    for path in sorted(flat, key=_rank):
+        if flat[path] is None or not all(map(is_plain, path)):
+            continue
+        key = _CANONICAL.get(path, ".".join(path))
+        if shadowed and path[0] == "rope_scaling" and key not in found:
+            key = ".".join(path)
+        found.setdefault(key, []).append(Stated(flat[path], "/" + "/".join(path)))
     # Every engine takes the default rope where no type is stated.
     found.setdefault("rope.type", [Stated("default", "")])
     return {key: tuple(stated) for key, stated in found.items()}
+
+
+def is_plain(key: str) -> bool:
+    """Whether ``key`` can be a config key: no engine has one with a dot, slash or tilde."""
+    return not set(key) & set("./~")
 
 
 def is_read(key: str) -> bool:
@@ -164,6 +165,6 @@ def _size(stated: Mapping[str, Any], key: str, most: int = 10**9) -> int:
     return value
 
 
-def _rank(place: str) -> tuple[int, str]:
-    key = _CANONICAL.get(place)
-    return (PLACES[key].index(place) if key else 0, place)
+def _rank(path: Path) -> tuple[int, Path]:
+    key = _CANONICAL.get(path)
+    return (PLACES[key].index(path) if key else 0, path)

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
+from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import InvalidRecipeError, NoSuchRecipeError, UnreadableError
 from zoo.printable import quoted
 from zoo.recipe import build, yamltree
@@ -71,7 +73,7 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
     if tree is None or findings:
         return Loaded(name, file, None, tuple(findings))
     data, marks = plain(tree, schema("recipe-1"))
-    findings += validate(data, marks, schema("recipe-1"))
+    findings += validate(data, marks, "recipe-1")
     target = _reference(
         zoo, "targets", data.get("target"), marks.get("/target"), build.target, "target-1", findings
     )
@@ -143,7 +145,8 @@ def _parse(zoo: Zoo, path: Path, findings: list[Finding]) -> yamltree.Mapping | 
         )
         return None
     try:
-        text = path.read_bytes()
+        with open_regular(path) as opened:
+            text = read_up_to(opened, yamltree.MAX_BYTES + 1)
     except OSError as error:
         raise UnreadableError(
             f"{zoo.shown(path)}: {error.strerror or error}", hint="check the file and its permissions"
@@ -176,9 +179,9 @@ def _reference(
     tree = _parse(zoo, path, own)
     if tree is not None and not own:
         data, marks = plain(tree, schema(schema_name))
-        own += validate(data, marks, schema(schema_name))
+        own += validate(data, marks, schema_name)
         if not own:
-            own += _own_name(name, data, marks) + _unsplittable(data, marks)
+            own += _own_name(name, data, marks) + _unsplittable(data, marks) + _version(data, marks)
         if not own:
             return make(data, marks, zoo.shown(path))
     findings += own
@@ -196,6 +199,16 @@ def _own_name(name: str, data: dict[str, Any], marks: dict[str, Where]) -> list[
             code="R011",
         )
     ]
+
+
+def _version(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
+    """A pinned engine version that packaging does not read."""
+    try:
+        Version(data.get("engine", "").partition("==")[2] or "0")
+    except InvalidVersion:
+        message = f"{quoted(data['engine'])} is no engine version"
+        return [Finding(message, "pin it as sglang==0.5.14", marks["/engine"], code="R007")]
+    return []
 
 
 def _unsplittable(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:

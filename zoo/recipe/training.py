@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from zoo.checkpoint.jsonfile import JsonCodes, read_json
 from zoo.printable import quoted
 from zoo.recipe.model import UNKNOWN, Recipe
 from zoo.recipe.validate import pointer
 from zoo.results import Finding, Where
 from zoo.rules.subject import Absent
-from zoo.schemas import schema
+from zoo.schemas import validator
 from zoo.workspace import Zoo
 
 Manifest = Mapping[str, Any]
@@ -45,7 +43,7 @@ def load_training(
     manifest, problems = read_json(path, file, JsonCodes("R030", "R030", "R030"))
     findings = [replace(each, code="R030", related=(where,)) for each in problems]
     if manifest is not None:
-        for error in Draft202012Validator(schema("training-manifest-1")).iter_errors(manifest):
+        for error in validator("training-manifest-1").iter_errors(manifest):
             place = pointer(error.absolute_path)
             message = f"not a training manifest: {quoted(error.message, 200)}"
             findings.append(

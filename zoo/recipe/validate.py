@@ -11,13 +11,12 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from zoo.printable import quoted
 from zoo.recipe import yamltree
 from zoo.results import Finding, Where
-from zoo.schemas import resolve
+from zoo.schemas import resolve, validator
 
 Marks = Mapping[str, Where]
 
@@ -28,9 +27,9 @@ def plain(node: yamltree.Node, root: dict[str, Any]) -> tuple[Any, dict[str, Whe
     return _plain(node, root, root, "", marks), marks
 
 
-def validate(data: Any, marks: Marks, root: dict[str, Any]) -> list[Finding]:
-    """All contradictions between ``data`` and the schema ``root``, in the order of the file."""
-    errors = Draft202012Validator(root).iter_errors(data)
+def validate(data: Any, marks: Marks, name: str) -> list[Finding]:
+    """All contradictions between ``data`` and the schema called ``name``, in the order of the file."""
+    errors = validator(name).iter_errors(data)
     found = [finding for error in errors for finding in _explain(error, marks)]
     # A name can break a pattern and a "not" at once, and a misspelt key is also a missing one: say it once.
     once = {(finding.code, finding.where, finding.message): finding for finding in found}.values()

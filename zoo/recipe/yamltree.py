@@ -135,6 +135,11 @@ class _Reader:
                 "write a finite number, or quote it",
             )
             return Scalar(text, False, where)
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            self.refuse(
+                "R003", where, "half of a surrogate pair, which is no character", "write the character"
+            )
+            return Scalar("", False, where)
         if plain and _INT.fullmatch(text) and len(text) > MAX_DIGITS:
             # Longer than any quantity here, but an all-digit sha is this long: it stays text.
             return Scalar(text, False, where)
@@ -192,6 +197,10 @@ def parse(text: bytes, file: str) -> tuple[Mapping | None, tuple[Finding, ...]]:
         root = None
     except (YAMLError, ReaderError) as error:
         reader.refuse("R001", *_explain(error, file), "mend the YAML at this place")
+        root = None
+    except (ValueError, OverflowError) as error:  # an escape beyond Unicode, e.g. "\\UFFFFFFFF"
+        message = f"not YAML: {quoted(str(error), 200)}"
+        reader.refuse("R001", Where(file), message, "mend the escape sequence")
         root = None
     except RecursionError:
         reader.refuse("R003", Where(file), f"nested more than {MAX_DEPTH} levels deep", "flatten the recipe")

@@ -6,6 +6,7 @@ from zoo.rules import (
     card,
     config,
     config_alone,
+    config_values,
     deep,
     engine,
     files,
@@ -15,6 +16,7 @@ from zoo.rules import (
     launch,
     recipe,
     shards,
+    target,
     training,
 )
 from zoo.rules.registry import RULES, Level, Rule, run

@@ -53,6 +53,15 @@ def place(pointer: str = "") -> Where:
     return Where(CONFIG, pointer=pointer or None)
 
 
+def against(subject: Subject, key: str) -> tuple[Where, ...]:
+    """The line of the recipe that states the canonical key ``key``, where there is a recipe."""
+    if subject.recipe is None:
+        return ()
+    if key == "num_target_layers":
+        return (subject.recipe.target.where("/layers"),)
+    return (subject.recipe.where(recipe_pointer(key)),)
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two config values mean the same: 32 and 32.0 do, 1 and true do not."""
     if isinstance(one, bool) or isinstance(other, bool):
@@ -86,13 +95,20 @@ def contradictions(subject: Subject, wanted: Callable[[str], bool]) -> Iterator[
                     f"{CONFIG} sets {name_of(key)} to {shown(found.value)}; the recipe does not state it"
                 )
                 yield Finding(message, hint, place(found.pointer), (where,))
-        elif not same(actual[key][0].value, stated[key][0].value):
+        elif not same(actual[key][0].value, stated[key][0].value) or _is_float_of_int(
+            key, actual[key][0].value, stated[key][0].value
+        ):
             found, expected = actual[key][0], stated[key][0].value
             message = (
                 f"{CONFIG} says {name_of(key)} is {shown(found.value)}, the recipe says {shown(expected)}"
             )
             hint = "find out with which value the draft was trained, and mend the other"
             yield Finding(message, hint, place(found.pointer), (where,))
+
+
+def _is_float_of_int(key: str, actual: Any, stated: Any) -> bool:
+    """Whether config.json writes a count as a float: engines index with it. Rope keys may be either."""
+    return isinstance(stated, int) and isinstance(actual, float) and not key.startswith("rope")
 
 
 def _group(name: str, subject: Subject) -> Iterator[Finding]:

@@ -1,31 +1,16 @@
-"""C rules about config.json on its own: what is missing, stated twice, impossible, or contradicts the
-headers."""
+"""C rules about config.json on its own: what is missing, stated twice, hidden or impossible."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from zoo.drafts import HEADER_DTYPE
-from zoo.drafts.dflash import ARCHITECTURES, MAX_LAYERS, Stated, read_config
+from zoo.drafts.dflash import BLOCKS, Stated, is_plain, is_read, read_config
 from zoo.printable import quoted
-from zoo.recipe.config import recipe_pointer
 from zoo.results import Finding, Severity, Where
-from zoo.rules.config import CONFIG, name_of, place, same, shown
+from zoo.rules.config import against, name_of, place, same, shown
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
-
-# ModelOpt writes its quantization here, and SGLang and vLLM read it beside config.json.
-QUANT_FILE = "hf_quant_config.json"
-
-
-def against(subject: Subject, key: str) -> tuple[Where, ...]:
-    """The line of the recipe that states the canonical key ``key``, where there is a recipe."""
-    if subject.recipe is None:
-        return ()
-    if key == "num_target_layers":
-        return (subject.recipe.target.where("/layers"),)
-    return (subject.recipe.where(recipe_pointer(key)),)
 
 
 @rule("C012", "stated-twice", needs=("config",))
@@ -77,6 +62,46 @@ def not_where_engines_look(subject: Subject) -> Iterable[Finding]:
             place("/mask_token_id"),
             against(subject, "mask_token_id"),
         )
+
+
+@rule("C014", "null-shadows", needs=("config",))
+def null_shadows(subject: Subject) -> Iterable[Finding]:
+    """A null in dflash_config hides the value at the top level.
+
+    What it does: looks for keys of dflash_config that are null.
+    Why is this bad: engines ask dflash_config first, and a key that is there answers, with null: aux layers
+    are then guessed and the block size becomes 16, whatever the top level says.
+    Example: "dflash_config": {"target_layer_ids": null} beside "target_layer_ids": [1, 12].
+    Use instead: the value, or no key at all.
+    Sources: sglang 0.5.14, parse_dflash_draft_config (dflash_cfg.get(key, top-level value)).
+    Since: 0.1.0
+    """
+    nested = (subject.config or {}).get("dflash_config")
+    for key, value in (nested if isinstance(nested, dict) else {}).items():
+        if value is None:
+            message = f"dflash_config.{key} is null, which hides a value at the top level"
+            hint = "write the value, or remove the key"
+            lines = against(subject, key if is_read(key) else "dflash_config")
+            yield Finding(message, hint, place(f"/dflash_config/{key}"), lines)
+
+
+@rule("C015", "odd-key", needs=("config",))
+def odd_key(subject: Subject) -> Iterable[Finding]:
+    """The config has a key with a dot, a slash or a tilde.
+
+    What it does: looks at the keys of config.json, and of the parts that engines read.
+    Why is this bad: no engine reads such a key. It is what a flattened config leaves behind, and the nested
+    value that was meant is missing.
+    Example: "dflash_config/mask_token_id": 4.
+    Use instead: "dflash_config": {"mask_token_id": 4}.
+    Since: 0.1.0
+    """
+    config = subject.config or {}
+    for outer, block in [("", config), *((key, config.get(key)) for key in BLOCKS)]:
+        for key in block if isinstance(block, dict) else ():
+            if not is_plain(key):
+                message = f"{quoted(key)} is a key that no engine reads"
+                yield Finding(message, "nest it, or remove it", place(f"{outer and '/' + outer}/{key}"))
 
 
 @rule("C020", "aux-layers-missing", needs=("config",))
@@ -239,135 +264,6 @@ def layer_types(subject: Subject) -> Iterable[Finding]:
             yield Finding(
                 "a layer slides but no sliding_window is stated", 'add "sliding_window": N', where, lines
             )
-
-
-@rule("C060", "dtype", needs=("config", "header"))
-def dtype(subject: Subject) -> Iterable[Finding]:
-    """The dtype that the config names is not the dtype of the tensors.
-
-    What it does: compares dtype and torch_dtype with the headers; both may be there, then both must fit.
-    Why is this bad: a run in float16 of a bfloat16 draft accepted 0.06 of 15 tokens; some loaders believe
-    the config.
-    Example: "torch_dtype": "float16" over BF16 tensors.
-    Use instead: the dtype of the tensors.
-    Sources: sgl-project/SpecForge#890; InternLM/lmdeploy#4991.
-    Since: 0.1.0
-    """
-    assert subject.checkpoint is not None
-    found = {tensor.dtype for tensor in subject.checkpoint.tensors.values()} & set(HEADER_DTYPE.values())
-    for key in ("dtype", "torch_dtype"):
-        named = (subject.config or {}).get(key)
-        if named is None:
-            continue
-        spelled = HEADER_DTYPE.get(str(named).removeprefix("torch."))
-        if spelled is None or (found and spelled not in found):
-            related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
-            dtypes = ", ".join(sorted(found)) or "of no float type"
-            message = f"{key} is {shown(named)}, but the tensors are {dtypes}"
-            yield Finding(message, "write the dtype of the tensors", place(f"/{key}"), related)
-
-
-@rule("C062", "dtype-missing", needs=("config",))
-def dtype_missing(subject: Subject) -> Iterable[Finding]:
-    """The config does not say which dtype the draft has.
-
-    What it does: requires dtype or torch_dtype.
-    Why is this bad: SGLang takes a missing dtype for float32 and then runs float32 as float16, whatever the
-    tensors are. A bfloat16 draft in float16 accepted 0.06 of 15 tokens.
-    Example: no "dtype" and no "torch_dtype".
-    Use instead: "dtype": "bfloat16".
-    Sources: sglang 0.5.14 configs/model_config.py (_get_and_verify_dtype); InternLM/lmdeploy#4991.
-    Since: 0.1.0
-    """
-    config = subject.config or {}
-    if config.get("dtype") is None and config.get("torch_dtype") is None:
-        related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
-        hint = 'add the dtype of the tensors, e.g. "dtype": "bfloat16"'
-        yield Finding("dtype is missing, and engines then run the draft in float16", hint, place(), related)
-
-
-@rule("C061", "quantization-config", needs=("config", "header"))
-def quantization_config(subject: Subject) -> Iterable[Finding]:
-    """The config announces quantized weights, but the tensors are not quantized.
-
-    What it does: a quantization_config or compression_config, or a file hf_quant_config.json beside it, needs
-    tensors in a packed or 8-bit dtype.
-    Why is this bad: the engine builds quantized layers and finds no scales; acceptance falls to 1.
-    Example: "quantization_config": {"quant_method": "modelopt"} over BF16 tensors only.
-    Use instead: no quantization_config for a draft in bfloat16.
-    Sources: sgl-project/sglang#34622, #35797; vllm-project/vllm#44087.
-    Since: 0.1.0
-    """
-    assert subject.checkpoint is not None
-    if {tensor.dtype for tensor in subject.checkpoint.tensors.values()} - {"BF16", "F16", "F32"}:
-        return
-    related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
-    for key in ("quantization_config", "compression_config"):
-        if (subject.config or {}).get(key) is not None:
-            message = f"{CONFIG} has a {key}, but no tensor is quantized"
-            yield Finding(message, f"remove {key}", place(f"/{key}"), related)
-    if QUANT_FILE in subject.checkpoint.files:
-        message = f"the folder has a {QUANT_FILE}, but no tensor is quantized"
-        yield Finding(message, f"remove {QUANT_FILE}: engines read it", Where(QUANT_FILE), related)
-
-
-@rule("C071", "architecture-unknown", needs=("config",))
-def architecture_unknown(subject: Subject) -> Iterable[Finding]:
-    """The config names no architecture that this version can take stock of.
-
-    What it does: looks for a known draft architecture in architectures.
-    Why is this bad: without a family there is no inventory, and nothing can be said about missing tensors.
-    Example: no "architectures" at all.
-    Use instead: "architectures": ["DFlashDraftModel"] for a DFlash draft.
-    Since: 0.1.0
-    """
-    named = (subject.config or {}).get("architectures")
-    if not isinstance(named, list) or not set(map(str, named)) & set(ARCHITECTURES):
-        message = f"architectures is {shown(named)}; known here: {', '.join(ARCHITECTURES)}"
-        yield Finding(
-            message,
-            "name the draft's architecture",
-            place("/architectures"),
-            against(subject, "architectures"),
-        )
-
-
-@rule("C072", "config-incomplete", needs=("config",))
-def config_incomplete(subject: Subject) -> Iterable[Finding]:
-    """The config lacks a number without which the draft cannot be built.
-
-    What it does: requires the dimensions, as integers, with at most 1,000 layers and heads that fit together.
-    Why is this bad: engines fill gaps with defaults of another model.
-    Example: no "num_key_value_heads".
-    Use instead: every dimension of the training config.
-    Since: 0.1.0
-    """
-    stated = read_config(subject.config or {})
-    sizes = (
-        "hidden_size",
-        "intermediate_size",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "num_hidden_layers",
-    )
-    values: dict[str, int] = {}
-    for key in sizes:
-        value = stated.get(key, (Stated(None, f"/{key}"),))[0].value
-        limit = MAX_LAYERS if key == "num_hidden_layers" else 10**9
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= limit:
-            message = f"{key} is {shown(value)}, not an integer from 1 to {limit:,}"
-            yield Finding(
-                message, "write the value of the training config", place(f"/{key}"), against(subject, key)
-            )
-        else:
-            values[key] = value
-    heads, kv_heads = values.get("num_attention_heads"), values.get("num_key_value_heads")
-    if heads and kv_heads and heads % kv_heads:
-        lines = against(subject, "num_key_value_heads")
-        message = f"{heads} attention heads cannot share {kv_heads} KV heads evenly"
-        yield Finding(
-            message, "write the values of the training config", place("/num_key_value_heads"), lines
-        )
 
 
 def _are_ids(value: Any) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zoo.checkpoint.collect import Findings
+from zoo.checkpoint.index import INDEX_NAME
 from zoo.checkpoint.jsonfile import pointer
 from zoo.results import Finding, Severity, Where
 from zoo.rules.hostile import CODE_SUFFIXES
@@ -282,6 +283,56 @@ def undeclared_weights(subject: Subject) -> Iterable[Finding]:
             hint = "remove the file, or declare it as weights under checkpoint.files"
             found.add("F003", f"a weights file by its name, but the recipe {stated}", hint)
             yield from _related(found, recipe.where(_files_pointer(name, kind)))
+
+
+# What a file must be declared as, by its name. Weights are safetensors only: a pickle runs code.
+_KINDS = {"config.json": "config", INDEX_NAME: "index"}
+
+
+@rule("R015", "file-kind", needs=("recipe",))
+def file_kind(subject: Subject) -> Iterable[Finding]:
+    """The recipe declares a file as something that it cannot be, or leaves out one that every draft needs.
+
+    What it does: config.json must be declared, as config; weights must be declared and end in .safetensors,
+    and such a file must be weights; the index must be an index.
+    Why is this bad: a release without its config loads nowhere, and a pickle among the weights runs code.
+    Example: {pytorch_model.bin: weights}.
+    Use instead: {model.safetensors: weights, config.json: config}.
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    files = subject.recipe.checkpoint.files
+    for name, kind in files.items():
+        needed = _KINDS.get(name) or ("weights" if name.endswith(".safetensors") else None)
+        where = subject.recipe.where(pointer("checkpoint", "files", name))
+        if needed is not None and kind != needed:
+            yield Finding(f"{name} is declared as {kind}", f"declare it as {needed}", where)
+        elif needed is None and kind in ("weights", "config", "index"):
+            yield Finding(f"{name} cannot be {kind}", f"no engine takes it as {kind}: remove it", where)
+    for needed, example in (("weights", "model.safetensors: weights"), ("config", "config.json: config")):
+        if needed not in files.values():
+            where = subject.recipe.where("/checkpoint/files")
+            yield Finding(f"no file is declared as {needed}", f"add {example}", where)
+
+
+@rule("F213", "consolidated-beside-model")
+def consolidated_beside_model(subject: Subject) -> Iterable[Finding]:
+    """A consolidated*.safetensors lies beside other weights.
+
+    What it does: looks for files called consolidated*.safetensors beside further safetensors files.
+    Why is this bad: SGLang takes the pair for two copies of one model and loads only one of them.
+    Example: consolidated.safetensors and model.safetensors.
+    Use instead: one set of weights.
+    Sources: sglang 0.5.14 model_loader/weight_utils.py.
+    Since: 0.1.0
+    """
+    assert subject.checkpoint is not None
+    names = [name for name in subject.checkpoint.files if name.endswith(".safetensors") and "/" not in name]
+    consolidated = [name for name in names if name.startswith("consolidated")]
+    if consolidated and len(consolidated) < len(names):
+        found = Findings(consolidated[0])
+        found.add("F213", "lies beside other weights, and engines load only one set", "keep one of the two")
+        yield from found.result()
 
 
 @rule("F004", "undeclared-file", severity=Severity.NOTE, needs=("recipe", "checkpoint"))

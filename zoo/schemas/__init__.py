@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,22 @@ def schema(name: str) -> dict[str, Any]:
     """The schema called ``name``, e.g. ``recipe-1``."""
     document: dict[str, Any] = json.loads((HERE / f"{name}.json").read_bytes())
     return document
+
+
+@cache
+def validator(name: str) -> Any:
+    """A validator for the schema called ``name``. Unlike Python's, its ``$`` does not match before a last
+    line break: "1.0.0\\n" is no version."""
+    from jsonschema import Draft202012Validator, validators
+    from jsonschema.exceptions import ValidationError
+
+    def pattern(_: Any, wanted: str, instance: Any, __: Any) -> Iterator[Any]:
+        exact = wanted.removesuffix("$") + r"\Z" if wanted.endswith("$") else wanted
+        if isinstance(instance, str) and not re.search(exact, instance):
+            yield ValidationError(f"{instance!r} does not match {wanted!r}")
+
+    strict = validators.extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
+    return strict(schema(name))
 
 
 def resolve(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

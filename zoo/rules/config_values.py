@@ -1,0 +1,202 @@
+"""C rules about single values of config.json: dtype, quantization, architecture, dimensions, types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from zoo.drafts import HEADER_DTYPE
+from zoo.drafts.dflash import ARCHITECTURES, BLOCKS, MAX_LAYERS, Stated, read_config
+from zoo.results import Finding, Where
+from zoo.rules.config import CONFIG, against, name_of, place, shown
+from zoo.rules.registry import rule
+from zoo.rules.subject import Subject
+
+# ModelOpt writes its quantization here, and SGLang and vLLM read it beside config.json.
+QUANT_FILE = "hf_quant_config.json"
+
+
+# What engines make of each value; lists and nested parts have rules of their own.
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(
+        ("block_size", "num_target_layers", "head_dim", "vocab_size", "max_position_embeddings"), (int,)
+    ),
+    **dict.fromkeys(("sliding_window", "rope.original_max_position_embeddings"), (int,)),
+    **dict.fromkeys(("attention_bias", "tie_word_embeddings", "use_sliding_window", "is_causal"), (bool,)),
+    **dict.fromkeys(("hidden_act", "model_type", "rope.type"), (str,)),
+    **dict.fromkeys(("rms_norm_eps", "rope.theta", "rope.factor", "rope.beta_fast"), (int, float)),
+    **dict.fromkeys(("rope.beta_slow", "rope.mscale", "rope.mscale_all_dim"), (int, float)),
+    **dict.fromkeys(("rope.attention_factor", "rope.attn_factor"), (int, float)),
+    **dict.fromkeys(BLOCKS, (dict,)),
+}
+
+
+@rule("C060", "dtype", needs=("config", "header"))
+def dtype(subject: Subject) -> Iterable[Finding]:
+    """The dtype that the config names is not the dtype of the tensors.
+
+    What it does: compares dtype and torch_dtype with the headers; both may be there, then both must fit.
+    Why is this bad: a run in float16 of a bfloat16 draft accepted 0.06 of 15 tokens; some loaders believe
+    the config.
+    Example: "torch_dtype": "float16" over BF16 tensors.
+    Use instead: the dtype of the tensors.
+    Sources: sgl-project/SpecForge#890; InternLM/lmdeploy#4991.
+    Since: 0.1.0
+    """
+    assert subject.checkpoint is not None
+    found = {tensor.dtype for tensor in subject.checkpoint.tensors.values()} & set(HEADER_DTYPE.values())
+    for key in ("dtype", "torch_dtype"):
+        named = (subject.config or {}).get(key)
+        if named is None:
+            continue
+        spelled = HEADER_DTYPE.get(str(named).removeprefix("torch."))
+        if spelled is None or (found and spelled not in found):
+            related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
+            dtypes = ", ".join(sorted(found)) or "of no float type"
+            message = f"{key} is {shown(named)}, but the tensors are {dtypes}"
+            yield Finding(message, "write the dtype of the tensors", place(f"/{key}"), related)
+
+
+@rule("C062", "dtype-missing", needs=("config",))
+def dtype_missing(subject: Subject) -> Iterable[Finding]:
+    """The config does not say which dtype the draft has.
+
+    What it does: requires dtype or torch_dtype.
+    Why is this bad: SGLang takes a missing dtype for float32 and then runs float32 as float16, whatever the
+    tensors are. A bfloat16 draft in float16 accepted 0.06 of 15 tokens.
+    Example: no "dtype" and no "torch_dtype".
+    Use instead: "dtype": "bfloat16".
+    Sources: sglang 0.5.14 configs/model_config.py (_get_and_verify_dtype); InternLM/lmdeploy#4991.
+    Since: 0.1.0
+    """
+    config = subject.config or {}
+    if config.get("dtype") is None and config.get("torch_dtype") is None:
+        related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
+        hint = 'add the dtype of the tensors, e.g. "dtype": "bfloat16"'
+        yield Finding("dtype is missing, and engines then run the draft in float16", hint, place(), related)
+
+
+@rule("C061", "quantization-config", needs=("config", "header"))
+def quantization_config(subject: Subject) -> Iterable[Finding]:
+    """The config announces quantized weights, but the tensors are not quantized.
+
+    What it does: a quantization_config or compression_config, or a file hf_quant_config.json beside it, needs
+    tensors in a packed or 8-bit dtype.
+    Why is this bad: the engine builds quantized layers and finds no scales; acceptance falls to 1.
+    Example: "quantization_config": {"quant_method": "modelopt"} over BF16 tensors only.
+    Use instead: no quantization_config for a draft in bfloat16.
+    Sources: sgl-project/sglang#34622, #35797; vllm-project/vllm#44087.
+    Since: 0.1.0
+    """
+    assert subject.checkpoint is not None
+    if {tensor.dtype for tensor in subject.checkpoint.tensors.values()} - {"BF16", "F16", "F32"}:
+        return
+    related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
+    for key in ("quantization_config", "compression_config"):
+        if (subject.config or {}).get(key) is not None:
+            message = f"{CONFIG} has a {key}, but no tensor is quantized"
+            yield Finding(message, f"remove {key}", place(f"/{key}"), related)
+    if QUANT_FILE in subject.checkpoint.files:
+        message = f"the folder has a {QUANT_FILE}, but no tensor is quantized"
+        yield Finding(message, f"remove {QUANT_FILE}: engines read it", Where(QUANT_FILE), related)
+
+
+@rule("C071", "architecture-unknown", needs=("config",))
+def architecture_unknown(subject: Subject) -> Iterable[Finding]:
+    """The config names no architecture that this version can take stock of.
+
+    What it does: wants architectures to be a list of one known draft architecture.
+    Why is this bad: without a family there is no inventory, and nothing can be said about missing tensors.
+    Example: no "architectures" at all.
+    Use instead: "architectures": ["DFlashDraftModel"] for a DFlash draft.
+    Since: 0.1.0
+    """
+    named = (subject.config or {}).get("architectures")
+    if not isinstance(named, list) or len(named) != 1 or named[0] not in ARCHITECTURES:
+        message = f"architectures is {shown(named)}; known here: {', '.join(ARCHITECTURES)}"
+        yield Finding(
+            message,
+            "name the draft's architecture",
+            place("/architectures"),
+            against(subject, "architectures"),
+        )
+
+
+@rule("C072", "config-incomplete", needs=("config",))
+def config_incomplete(subject: Subject) -> Iterable[Finding]:
+    """The config lacks a number without which the draft cannot be built.
+
+    What it does: requires the dimensions, as integers, with at most 1,000 layers and heads that fit together.
+    Why is this bad: engines fill gaps with defaults of another model.
+    Example: no "num_key_value_heads".
+    Use instead: every dimension of the training config.
+    Since: 0.1.0
+    """
+    stated = read_config(subject.config or {})
+    sizes = (
+        "hidden_size",
+        "intermediate_size",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "num_hidden_layers",
+    )
+    values: dict[str, int] = {}
+    for key in sizes:
+        value = stated.get(key, (Stated(None, f"/{key}"),))[0].value
+        limit = MAX_LAYERS if key == "num_hidden_layers" else 10**9
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= limit:
+            message = f"{key} is {shown(value)}, not an integer from 1 to {limit:,}"
+            yield Finding(
+                message, "write the value of the training config", place(f"/{key}"), against(subject, key)
+            )
+        else:
+            values[key] = value
+    heads, kv_heads = values.get("num_attention_heads"), values.get("num_key_value_heads")
+    if heads and kv_heads and heads % kv_heads:
+        lines = against(subject, "num_key_value_heads")
+        message = f"{heads} attention heads cannot share {kv_heads} KV heads evenly"
+        yield Finding(
+            message, "write the values of the training config", place("/num_key_value_heads"), lines
+        )
+
+
+@rule("C074", "value-type", needs=("config",))
+def value_type(subject: Subject) -> Iterable[Finding]:
+    """A value of the config has a type that engines do not expect.
+
+    What it does: knows the type of every plain key that engines read: counts are integers, switches booleans.
+    Why is this bad: the server dies while it starts or, for a count written as text, takes a default.
+    Example: "num_target_layers": "61".
+    Use instead: 61.
+    Since: 0.1.0
+    """
+    for key, stated in read_config(subject.config or {}).items():
+        wanted = _TYPES.get(key)
+        for each in stated:
+            found = type(each.value)
+            if wanted is not None and found not in wanted and not (found is dict and key in BLOCKS):
+                message = f"{name_of(key)} is {shown(each.value)}, {_kind(found)}, not {_kind(wanted[0])}"
+                hint = "write the value as engines read it"
+                yield Finding(message, hint, place(each.pointer), against(subject, key))
+
+
+@rule("C073", "activation", needs=("config",))
+def activation(subject: Subject) -> Iterable[Finding]:
+    """The config names an activation that engines refuse for this family.
+
+    What it does: wants hidden_act to be silu, or swigluoai (SGLang 0.5.23).
+    Why is this bad: SGLang 0.5.14 raises for anything but silu.
+    Example: "hidden_act": "gelu".
+    Use instead: the activation of the training config.
+    Sources: sglang 0.5.14 and 0.5.23 models/dflash.py.
+    Since: 0.1.0
+    """
+    for each in read_config(subject.config or {}).get("hidden_act", ()):
+        if each.value not in ("silu", "swigluoai"):
+            message = f"hidden_act is {shown(each.value)}; engines know silu and swigluoai for DFlash"
+            hint = "write the activation of the training config"
+            yield Finding(message, hint, place(each.pointer), against(subject, "hidden_act"))
+
+
+def _kind(python: type) -> str:
+    names = {int: "an integer", bool: "a boolean", str: "text", float: "a number", dict: "an object"}
+    return names.get(python, "a list" if python is list else "something else")

@@ -1,0 +1,50 @@
+"""C rules about the draft against its target, as the recipe and the target file state them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from zoo.results import Finding
+from zoo.rules.registry import rule
+from zoo.rules.subject import Subject
+
+
+@rule("C027", "target-hidden-size", needs=("recipe",))
+def target_hidden_size(subject: Subject) -> Iterable[Finding]:
+    """The draft is not as wide as its target.
+
+    What it does: compares draft.config.hidden_size with hidden_size of the target file.
+    Why is this bad: fc takes the target's hidden states at the draft's own width; the first forward pass
+    dies.
+    Example: hidden_size: 4096 in the recipe, 7168 in the target file.
+    Use instead: the width of the target.
+    Sources: sglang 0.5.14 ("DFLASH target_hidden feature dim mismatch").
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    ours, theirs = subject.recipe.draft.config["hidden_size"], subject.recipe.target.hidden_size
+    if ours != theirs:
+        where = subject.recipe.where("/draft/config/hidden_size")
+        message = f"the draft has a hidden size of {ours:,}, its target {theirs:,}"
+        hint = "correct one of the two; a DFlash draft is as wide as its target"
+        yield Finding(message, hint, where, (subject.recipe.target.where("/hidden_size"),))
+
+
+@rule("C028", "target-vocabulary", needs=("recipe",))
+def target_vocabulary(subject: Subject) -> Iterable[Finding]:
+    """The draft has another vocabulary than its target.
+
+    What it does: compares draft.config.vocab_size with vocab_size of the target file.
+    Why is this bad: embedding and head are the target's; another size is a draft for another target.
+    Example: vocab_size: 151936 in the recipe, 163840 in the target file.
+    Use instead: the vocabulary of the target.
+    Sources: vllm-project/vllm#5203; ggml-org/llama.cpp#3812.
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    ours, theirs = subject.recipe.draft.config["vocab_size"], subject.recipe.target.vocab_size
+    if ours != theirs:
+        where = subject.recipe.where("/draft/config/vocab_size")
+        message = f"the draft has a vocabulary of {ours:,}, its target {theirs:,}"
+        hint = "correct one of the two; the draft uses the target's embedding and head"
+        yield Finding(message, hint, where, (subject.recipe.target.where("/vocab_size"),))
