@@ -76,5 +76,10 @@ class ReleaseRefusedError(ZooError):
     exit_status = 1
 
 
+class PublishedNotRecordedError(ZooError):
+    """A version is visible at the target, and the run stopped before ``release/`` said so; the next run
+    records it."""
+
+
 class TargetUnusableError(ZooError):
     """The publishing target cannot be written to, or answered something that it must not."""

@@ -12,6 +12,7 @@ import pytest
 from tests.card.conftest import DIGEST, record, save
 from tests.conftest import Ran
 from zoo.card.render import card_path
+from zoo.card.standing import no_evidence
 from zoo.cli.card import _check
 from zoo.digests import sha256_file
 from zoo.errors import CardDriftError
@@ -30,11 +31,14 @@ def publish(zoo: Zoo, recipe: Recipe) -> None:
     """A manifest beside the card, as a release leaves it."""
     path = card_path(zoo, recipe)
     gate = {"outcome": "passed", "asked": True, "reason": ""}
-    skipped = {"outcome": "not_checked", "asked": True, "reason": "no smoke evidence"}
+    skipped = {
+        name: {"outcome": "not_checked", "asked": True, "reason": no_evidence(name)}
+        for name in ("replay", "smoke")
+    }
     manifest = {
         "checkpoint_digest": DIGEST,
         "files": [{"path": "README.md", "size": path.stat().st_size, "sha256": sha256_file(path)}],
-        "gates": {"static": gate, "bytes": gate, "replay": gate, "smoke": skipped},
+        "gates": {"static": gate, "bytes": gate, **skipped},
         "unchecked": {"smoke": "no B200 at hand"},
     }
     (path.parent / "manifest.json").write_text(json.dumps(manifest))
@@ -122,17 +126,45 @@ def test_a_published_card_is_frozen_and_only_the_next_version_changes_it(
     assert run_card("kimi-ft-v3", "--check").status == 1
 
 
-def test_a_released_card_pins_the_tag_and_states_why_a_gate_was_passed_over(
+def test_a_card_prints_the_command_of_zoo_launch_before_a_release_and_after(
+    run_card: RunCard, run_zoo: RunCard, kimi_zoo: Zoo, kimi: Recipe
+) -> None:
+    launch = run_zoo("--zoo", kimi_zoo.root, "launch", "kimi-ft-v3").out
+    assert launch in run_card("kimi-ft-v3", "--stdout").out
+    run_card("kimi-ft-v3")
+    publish(kimi_zoo, kimi)
+    text = run_card("kimi-ft-v3", "--stdout").out
+    assert launch in text
+    assert f"Version 1.0.0 of `{kimi.repo}`.\n" in text
+    assert "v1.0.0" not in text  # no tag: a release to a directory makes none
+
+
+def test_a_released_card_states_why_a_gate_was_passed_over_and_says_once_that_there_is_no_record(
     run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe
 ) -> None:
     run_card("kimi-ft-v3")
     publish(kimi_zoo, kimi)
     text = run_card("kimi-ft-v3", "--stdout").out
-    assert "--speculative-draft-model-revision v1.0.0" in text
     assert "not released yet" not in text
+    assert "| not checked | no record that it ever ran; the recipe asks for it |" in text
     assert "no B200 at hand" in text
     assert "| Static | the checkpoint | passed |" in text
     assert f"Checkpoint digest: `{DIGEST}`" in text
+
+
+@pytest.mark.parametrize(
+    ("repo", "said"),
+    [
+        ("unknown", "same architecture as the base draft (by the author, not compared): "),
+        ("nvidia/stock-draft", "same architecture as the base draft (by the author, not compared): "),
+        ("./base", "same architecture as the base draft: "),
+    ],
+)
+def test_a_base_draft_that_is_no_folder_of_the_zoo_is_the_same_by_the_word_of_the_author(
+    run_card: RunCard, edited: Any, repo: str, said: str
+) -> None:
+    edited(lambda data: data["base"].update(repo=repo))
+    assert f"; {said}6 layers" in run_card("kimi-ft-v3", "--stdout").out
 
 
 def test_a_broken_manifest_is_an_error_that_names_it(run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe) -> None:

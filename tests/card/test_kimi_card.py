@@ -63,7 +63,7 @@ FACTS = [
     "repository: unknown",
     # Files
     "| model.safetensors | 69 tensors, bf16, ~7.0 GB (6,958,554,112 bytes); same architecture as the "
-    "base draft: "
+    "base draft (by the author, not compared): "
     "6 layers, hidden 7168, YaRN rope; embed_tokens and lm_head borrowed from the target at serving time |",
     "| config.json | unchanged from the base draft |",
     "| tech-report.pdf | technical report (July 2026) |",
@@ -90,7 +90,8 @@ FACTS = [
     "| Served | SGLang 0.5.14 on 8 x B200, target revision unknown | not checked |",
     "Accept length is 1 + correct drafts / verify steps",
     "the bonus token included",
-    "Version 1.0.0, tag v1.0.0",
+    "Version 1.0.0 of mredmond/Kimi-K2.7-Code-DFlash-kimi-ft-v3 (not released yet).",
+    "(rule E001 of draft-zoo; [sgl-project/sglang#31232]",
     "Licence of this draft: unknown",
 ]
 

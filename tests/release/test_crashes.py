@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from dataclasses import replace
 from pathlib import Path
 import zoo.cli, zoo.release.steps as steps
 
+# Under nohup and in the background of a script, a process inherits SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 index, when, what, meeting, *args = sys.argv[1:]
 
 def hook():
@@ -129,6 +131,15 @@ def test_a_release_that_is_killed_around_a_step_is_finished_by_the_next_run(
     assert_converges(place, reference)
 
 
+@pytest.fixture
+def sigint() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt here, also where the tests themselves run with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("sigint")
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", NAMES)
 def test_ctrl_c_around_a_step_exits_130_and_leaves_no_staging(
@@ -154,12 +165,26 @@ def test_ctrl_c_around_a_step_exits_130_and_leaves_no_staging(
     assert not list(place.published.glob(".staging*"))
     visible = (step, when) in [("tag", "after"), ("record", "before"), ("record", "after")]
     assert (place.published / "tiny/1.0.0").exists() == visible
+    assert (published(place) in ran.err) == visible
     assert_converges(place, reference)
 
 
-def test_ctrl_c_on_a_real_process_exits_130(place: Place) -> None:
-    process = child(place, "read back", "before", "interrupt")
-    _, err = process.communicate(timeout=60)
+def published(place: Place) -> str:
+    """What is said when a run stops between tag and record."""
+    return f"tiny 1.0.0 IS published at {place.published}/tiny/1.0.0, and this run did not finish its record"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_ctrl_c_on_a_real_process_exits_130(place: Place, ignored: bool) -> None:
+    inherited = signal.SIG_IGN if ignored else signal.SIG_DFL
+    process = child(
+        place,
+        "read back",
+        "before",
+        "interrupt",
+        preexec_fn=lambda: signal.signal(signal.SIGINT, inherited),
+    )
+    _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert not list(place.published.glob(".staging*"))
 
@@ -326,13 +351,103 @@ def test_a_target_below_a_file_is_refused(place: Place) -> None:
     assert "is a file, not a folder" in ran.err
 
 
-def test_a_zoo_whose_release_folder_cannot_be_written_still_publishes_and_a_rerun_records(
-    place: Place, reference: dict[str, bytes]
+@pytest.mark.parametrize("path", ["release", "release/tiny", "release/tiny/1.0.0", "release/tiny/log.jsonl"])
+def test_a_zoo_in_which_a_release_cannot_be_recorded_is_told_before_anything_is_published(
+    place: Place, reference: dict[str, bytes], path: str
 ) -> None:
-    (place.root / "release").write_text("in the way")
-    assert place.push().status == 2
+    in_the_way = place.root / path
+    in_the_way.parent.mkdir(parents=True, exist_ok=True)
+    in_the_way.symlink_to("nowhere")
+    ran = place.push()
+    assert ran.status == 2
+    assert f'"{path}" is not a folder, and a release is recorded there' in ran.err
+    assert "verify" not in ran.out
+    assert not place.published.exists()
+    assert f'would be refused  "{path}" is not a folder' in place.release().out
+    in_the_way.unlink()
+    assert_converges(place, reference)
+
+
+@pytest.mark.parametrize("below", ["", "tiny", "tiny/1.0.0"])
+def test_a_read_only_release_folder_is_told_before_anything_is_published(
+    place: Place, tmpfs: Callable[[str], Path], below: str
+) -> None:
+    folder = tmpfs("size=1m")
+    (folder / below).mkdir(parents=True, exist_ok=True)
+    (place.root / "release").symlink_to(folder)
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    ran = place.push()
+    assert ran.status == 2
+    assert "cannot be written to, and a release is recorded there" in ran.err
+    assert not place.published.exists()
+
+
+def test_a_disk_that_is_too_full_for_the_record_says_that_the_version_is_published_and_a_rerun_records(
+    place: Place, reference: dict[str, bytes], tmpfs: Callable[[str], Path]
+) -> None:
+    (place.root / "release").symlink_to(tmpfs("size=4k"))
+    ran = place.push()
+    assert ran.status == 2
+    assert published(place) in ran.err
+    assert os.strerror(errno.ENOSPC) in ran.err
+    assert "run the same command again" in ran.err
     assert_whole_or_absent(place)
     (place.root / "release").unlink()
+    assert_converges(place, reference)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_index_that_cannot_be_written_after_the_version_is_visible_is_told_as_such(
+    place: Place, reference: dict[str, bytes], form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "index.json")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(directory, "write_atomically", full)
+        ran = place.push("--format", form)
+    assert ran.status == 2
+    assert published(place) in ran.err
+    if form == "json":
+        document = json.loads(ran.out)
+        assert (document["exit"], document["steps"][-1]["name"]) == (2, "tag")
+        assert published(place) in document["refusals"][0]["message"]
+    assert_converges(place, reference)
+
+
+def test_a_tag_that_fails_before_its_moment_is_not_told_as_published(
+    place: Place, reference: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Release) -> Done | Skip:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            steps, "STEPS", tuple(replace(s, run=fails) if s.name == "tag" else s for s in steps.STEPS)
+        )
+        ran = place.push()
+    assert ran.status == 2
+    assert "IS published" not in ran.err
+    assert not (place.published / "tiny/1.0.0").exists()
+    assert_converges(place, reference)
+
+
+def test_a_reader_that_goes_away_after_the_tag_is_told_on_stderr(
+    place: Place, reference: dict[str, bytes], tmp_path: Path
+) -> None:
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    process = child(place, "tag", "before", "meet", meeting)
+    while not list(meeting.iterdir()) and process.poll() is None:
+        time.sleep(0.01)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    (meeting / "other").touch()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=30) == 2, err
+    assert published(place) in err
     assert_converges(place, reference)
 
 

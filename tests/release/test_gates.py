@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import Ran
 from tests.release.conftest import Place
 from zoo.digests import FileDigest, basis_digest, sha256_file
 from zoo.evidence import Engine, Evidence, Result, basis_of, evidence_folder, write_evidence
@@ -65,6 +67,7 @@ def test_a_gate_that_the_recipe_does_not_ask_for_is_listed_as_not_checked_and_st
         "smoke": "not_checked",
     }
     assert gates["replay"]["asked"] is False
+    assert gates["replay"]["reason"] == "no replay evidence for this checkpoint"
     assert "replay: not checked" in (place.published / "tiny/1.0.0/notes.md").read_text()
 
 
@@ -117,6 +120,70 @@ def test_evidence_of_another_checkpoint_does_not_count(place: Place) -> None:
     ran = place.push()
     assert ran.status == 2
     assert "another checkpoint" in ran.err
+
+
+def test_only_a_replay_answers_the_replay_gate(place: Place) -> None:
+    place.edit_recipe("gates: {}", "gates: {replay: {}}")
+    add_evidence(place, "reference", Outcome.PASSED)
+    ran = place.push()
+    assert ran.status == 2
+    assert "gate replay was not checked: no replay evidence for this checkpoint" in ran.err
+    add_evidence(place, "replay", Outcome.PASSED)
+    assert place.push().status == 0
+
+
+def everywhere(place: Place, ran: Ran) -> tuple[str, ...]:
+    """What is said of the gates: in the line of the step, and on the manifest, the notes and the card."""
+    folder = place.published / "tiny/1.0.0"
+    [line] = [line for line in ran.out.splitlines() if line.startswith("gates ")]
+    texts = [(folder / name).read_text() for name in ("manifest.json", "notes.md", "README.md")]
+    return line, *texts
+
+
+def test_a_passed_gate_says_everywhere_how_many_checks_ran_and_which_did_not(place: Place) -> None:
+    ran = place.push()
+    assert ran.status == 0
+    reason = str(gates_of(place)["static"]["reason"])
+    assert re.fullmatch(
+        r"\d+ checks; not checked: B001, B002 \(the recipe names no base draft\), "
+        r"C101(, R\d+)+ \(the recipe names no training manifest\)",
+        reason,
+    )
+    assert all(reason in text for text in everywhere(place, ran))
+    assert gates_of(place)["bytes"]["reason"] == "4 checks"
+
+
+def test_a_base_draft_that_is_not_here_is_named_without_the_advice_for_another_command(place: Place) -> None:
+    place.edit_recipe(
+        "training:\n",
+        "base: {repo: zoo-tests/base, revision: unknown, config: identical, inventory: identical}\n"
+        "training:\n",
+    )
+    assert place.push().status == 0
+    assert "B001, B002 (the base draft is not here), C101" in str(gates_of(place)["static"]["reason"])
+
+
+WAIVERS = """\
+waivers:
+  - {code: L002, reason: nothing is wrong there, until: 2999-01-01}
+  - {code: L001, reason: this one has expired, until: 2000-01-01}
+  - {code: L001, reason: "half a block, <b>for a test</b>", until: 2999-01-01}
+"""
+
+
+def test_a_waiver_that_hid_a_finding_is_said_everywhere_and_no_other(place: Place) -> None:
+    profile = place.root / "recipes/profiles/sglang-tiny.yaml"
+    place.edit_recipe("gates: {}\n", "gates: {}\n" + WAIVERS)
+    profile.write_text(profile.read_text().replace("block-size 4", "block-size 2"))
+    ran = place.push()
+    assert ran.status == 0, ran.err
+    reason = str(gates_of(place)["static"]["reason"])
+    assert reason.endswith("; waived: L001 (half a block, <b>for a test</b>, until 2999-01-01)")
+    line, _, notes, card = everywhere(place, ran)
+    assert reason in line
+    escaped = reason.replace("<", "\\<")
+    assert f"- static: passed: {escaped}\n" in notes
+    assert f"| passed | {escaped} |" in card
 
 
 def test_a_smoke_test_of_another_tier_does_not_count(place: Place) -> None:

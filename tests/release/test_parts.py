@@ -11,6 +11,7 @@ import pytest
 from tests.release.conftest import Place
 from zoo.errors import TargetUnusableError, UnreadableError
 from zoo.release import credentials, manifest, record
+from zoo.release.record import Entry
 from zoo.release.steps import STEPS
 from zoo.workspace import find_zoo
 
@@ -23,6 +24,13 @@ def test_versions_have_the_order_of_semver() -> None:
     ordered = f"{ordered} 1.0.0 1.0.1 1.2.0 1.10.0 2.0.0"
     for one, other in itertools.combinations(ordered.split(), 2):
         assert record.precedence(one) < record.precedence(other), (one, other)
+
+
+def test_a_pre_release_is_lower_than_its_release_when_versions_are_weighed() -> None:
+    entries = tuple(Entry(version, "dir:a", "", "") for version in ("1.0.0-rc.2", "1.0.0-rc.10", "0.9.0"))
+    assert record.higher("1.0.0-rc.9", entries) == "1.0.0-rc.10"
+    assert record.higher("1.0.0", entries) is None
+    assert record.higher("1.0.0", ()) is None
 
 
 @pytest.mark.parametrize("line", ["not json", "[]", '{"event": 1}', '{"event": "publ'])

@@ -135,6 +135,28 @@ def test_the_next_version_is_released_beside_the_first_and_its_notes_say_what_ch
     assert sorted(index["releases"]["tiny"]) == ["1.0.0", "1.1.0"]
 
 
+def test_a_version_below_a_released_one_says_so_and_is_compared_with_the_closest_lower_one(
+    place: Place,
+) -> None:
+    def release(version: str, before: str) -> tuple[str, str]:
+        place.edit_recipe(f"version: {before}", f"version: {version}")
+        ran = place.push()
+        assert ran.status == 0, ran.err
+        return ran.out.splitlines()[0], (place.published / f"tiny/{version}/notes.md").read_text()
+
+    preflight, notes = release("1.0.0", "1.0.0")
+    assert "higher" not in preflight
+    assert "First release." in notes
+    preflight, notes = release("1.0.0-rc.2", "1.0.0")
+    assert preflight.endswith("; a higher version, 1.0.0, was released before")
+    assert "No lower version was released; 1.0.0 was." in notes
+    assert "First release" not in notes
+    preflight, notes = release("1.0.0-rc.10", "1.0.0-rc.2")
+    assert preflight.endswith("; a higher version, 1.0.0, was released before")
+    assert "Changes since 1.0.0-rc.2:" in notes
+    assert "higher" not in place.push().out  # it is published now, and in order
+
+
 def test_a_card_that_would_differ_is_no_reason_to_refuse_and_the_published_one_stays(place: Place) -> None:
     assert place.push().status == 0
     card = (place.published / "tiny/1.0.0/README.md").read_bytes()
@@ -243,6 +265,8 @@ def test_a_stand_in_is_refused_unless_allowed_and_then_says_so_everywhere(place:
     ran = place.push("--checkpoint", str(folder))
     assert ran.status == 1
     assert "stand-in" in ran.err
+    assert "a sparse one fails the byte gate too" in ran.err
+    assert "zoo standin tiny --out FOLDER --fill random" in ran.err
     assert not place.published.exists()
     ran = place.push("--checkpoint", str(folder), "--allow-standin")
     assert ran.status == 0, ran.err
@@ -253,6 +277,17 @@ def test_a_stand_in_is_refused_unless_allowed_and_then_says_so_everywhere(place:
         "of a stand-in: right names and shapes, no trained weights" in (published / "README.md").read_text()
     )
     assert "warning D002" in ran.out
+
+
+@pytest.mark.parametrize("fill", ["sparse", "random"])
+def test_a_dry_run_says_that_a_sparse_stand_in_fails_the_byte_gate_and_a_random_one_does_not(
+    place: Place, fill: str
+) -> None:
+    folder = place.root / fill
+    assert place.run("--zoo", place.root, "standin", "tiny", "--out", folder, "--fill", fill).status == 0
+    ran = place.release("--checkpoint", str(folder))
+    assert ran.status == 1
+    assert ("gate bytes fails" in ran.out) == (fill == "sparse")
 
 
 def test_a_draft_with_nan_is_refused_and_the_finding_is_shown(place: Place) -> None:
@@ -328,7 +363,7 @@ def test_names_that_differ_from_a_written_one_only_in_case_are_refused(place: Pl
     [
         (["--to", "hf"], "use --to dir:PATH"),
         (["--to", "https://huggingface.co"], "use --to dir:PATH"),
-        (["--to", "dir:"], "use --to dir:PATH"),
+        (["--to", "dir:"], "dir: needs a path\n  -> use --to dir:PATH"),
         (["--unchecked", "speed=no"], "the gates are: static, bytes, replay, smoke"),
         (["--unchecked", "replay"], "one reason on one line"),
         (["--unchecked", "replay= "], "one reason on one line"),

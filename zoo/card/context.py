@@ -39,7 +39,6 @@ def card_context(
         "name": recipe.name,
         "title": recipe.title,
         "version": recipe.version,
-        "tag": f"v{recipe.version}",
         "released": state.released,
         "repo": recipe.repo,
         "target": recipe.target.repo.path,
@@ -102,10 +101,9 @@ def _measured(verdict: claims.Verdict) -> Markdown:
 def _profile(
     recipe: Recipe, profile: Profile, evidence: tuple[Evidence, ...], state: standing.Standing
 ) -> dict[str, Any]:
-    """One way to serve the draft. A released draft is served at its tag, an unreleased one as the profile
-    says."""
-    draft = ModelRef(recipe.repo, f"v{recipe.version}" if state.released else None)
-    argv = launch_argv(profile, target=recipe.target.served, draft=draft)
+    """One way to serve the draft, with the command of ``zoo launch``. It pins no revision of the draft: only
+    a release on the Hub has a tag, and this version of the tool makes none."""
+    argv = launch_argv(profile, target=recipe.target.served, draft=ModelRef(recipe.repo))
     block = flag_value(argv, *_BLOCK_FLAGS)
     exports = [f"export {key}={shlex.quote(value)}" for key, value in profile.environment.items()]
     return {
@@ -143,8 +141,17 @@ def _base(recipe: Recipe) -> dict[str, Any]:
     repo = architecture.UNKNOWN_WORD
     if base.repo != UNKNOWN:
         repo = architecture.reference(where, base.revision)
-    same = base.config == "identical" and base.inventory == "identical"
-    return {"about": about, "repo": repo, "same_architecture": same}
+    return {"about": about, "repo": repo, "same_architecture": _same_architecture(recipe)}
+
+
+def _same_architecture(recipe: Recipe) -> str:
+    """That config and inventory are those of the base draft, as far as the recipe says so, or "". Only a base
+    that is a folder of the zoo is compared (rules B001 and B002)."""
+    base = recipe.base
+    if base is None or not base.config == base.inventory == "identical":
+        return ""
+    compared = "" if base.repo.startswith("./") else " (by the author, not compared)"
+    return f"same architecture as the base draft{compared}"
 
 
 def _training(recipe: Recipe) -> dict[str, Any]:
@@ -182,8 +189,8 @@ def _file(recipe: Recipe, name: str, size: architecture.Size) -> dict[str, Any]:
             architecture.SHORT_DTYPE[spec.dtype],
             architecture.size_text(size),
         ]
-        same = recipe.base is not None and recipe.base.config == recipe.base.inventory == "identical"
-        of = "same architecture as the base draft: " if same else ""
+        same = _same_architecture(recipe)
+        of = f"{same}: " if same else ""
         described = ", ".join(parts) + f"; {of}{architecture.summary(recipe)}"
         described = inline(described)
         if recipe.draft.borrows:

@@ -127,10 +127,17 @@ def _replay(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) 
         yield Gate("replay", "recorded target states", Outcome.NOT_CHECKED, reason)
 
 
+def no_evidence(gate: str) -> str:
+    """Why a gate was not checked for which there is no record at all, in the words of a manifest."""
+    return f"no {gate} evidence for this checkpoint"
+
+
 def _said(standing: Standing, gate: str) -> str:
-    """The reason that the release gives for a gate that was not checked."""
+    """The reason that the release gives for a gate that was not checked, where it is more than that there is
+    no record."""
     outcome, reason = standing.gates.get(gate, (Outcome.NOT_CHECKED, ""))
-    return f"; {reason}" if outcome is Outcome.NOT_CHECKED and reason else ""
+    more = outcome is Outcome.NOT_CHECKED and reason not in ("", no_evidence(gate))
+    return f"; {reason}" if more else ""
 
 
 def _from(record: Evidence, gate: str, on: str) -> Gate:

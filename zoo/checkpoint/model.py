@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class WeightsFile:
     header: Header | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Checkpoint:
     """A local checkpoint folder.
 
@@ -76,7 +77,7 @@ class Checkpoint:
     index: Mapping[str, str] | None
     findings: tuple[Finding, ...]
 
-    @property
+    @cached_property
     def tensors(self) -> Mapping[str, TensorInfo]:
         """All tensors by name. A name that two shards hold is a finding of its own (the last file wins)."""
         return {
@@ -86,18 +87,18 @@ class Checkpoint:
             for name, tensor in file.header.tensors.items()
         }
 
-    @property
+    @cached_property
     def file_of(self) -> Mapping[str, str]:
         """Tensor name -> name of the weights file that holds it."""
         return {name: file.name for file in self.weights if file.header for name in file.header.tensors}
 
-    @property
+    @cached_property
     def metadata(self) -> Mapping[str, str]:
         """The ``__metadata__`` of all weights files together."""
         return {
             key: value for file in self.weights if file.header for key, value in file.header.metadata.items()
         }
 
-    @property
+    @cached_property
     def data_nbytes(self) -> int:
         return sum(file.header.data_nbytes for file in self.weights if file.header)

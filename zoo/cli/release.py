@@ -85,18 +85,20 @@ def command(
         run(release, tell)
     except ZooError as stopped:
         error = stopped
-        step = next(step for step in STEPS if step.name not in told)
-        told[step.name] = {"outcome": "failed", "detail": stopped.message}
-        if form == "text":
-            _show(app, step.name, "stopped", "red")
+        failed = next(step.name for step in STEPS if step.name not in told)
+        told[failed] = {"outcome": "failed", "detail": stopped.message}
     stops = [*release.refusals, *([error] if error else [])]
     status = error.exit_status if error else min((stop.exit_status for stop in stops), default=0)
-    if form == "json":
-        app.json(_document(release, told, stops, status))
-    if error is not None:
-        raise error
-    if form == "text":
-        _show_end(app, release, stops)
+    try:
+        if form == "json":
+            app.json(_document(release, told, stops, status))
+        elif error is not None:
+            _show(app, failed, "stopped", "red")
+        else:
+            _show_end(app, release, stops)
+    finally:
+        if error is not None:  # also where the output is what failed
+            raise error
     return status
 
 
@@ -113,6 +115,8 @@ def _target(zoo: Zoo, spec: str | None, name: str) -> PublishingTarget:
             "nothing says where to publish",
             hint=f"add --to dir:PATH, or set publish_to in {zoo.shown(zoo.settings_file)}",
         )
+    if spec == "dir:":
+        raise UsageError("dir: needs a path", hint="use --to dir:PATH")
     if kind != "dir" or not path:
         raise UsageError(f"cannot publish to {quoted(spec)} in this version", hint="use --to dir:PATH")
     root = (base / Path(path).expanduser()).resolve()

@@ -1,5 +1,5 @@
 """The four gates of a release: static, bytes, replay, smoke. A gate that did not run is *not checked*; it
-never counts as passed.
+never counts as passed, and one that passed says which of its checks did not run or were waived.
 
 Static and bytes are always asked for. Replay and smoke are asked for by ``gates:`` in the recipe and
 answered by evidence, which counts only if it is bound to this very checkpoint.
@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from zoo.card.standing import no_evidence
 from zoo.errors import ReleaseRefusedError
-from zoo.recipe.model import Recipe
-from zoo.results import CheckResult, Outcome, Report, Severity
+from zoo.recipe.model import Recipe, Waiver
+from zoo.results import CheckResult, Finding, Outcome, Report, Severity
 from zoo.rules.registry import RULES, Level
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class GateMissingError(ReleaseRefusedError):
 @dataclass(frozen=True, slots=True)
 class Gate:
     """What became of one gate. ``asked``: a release needs it. ``reason`` says why it failed or was not
-    checked."""
+    checked and, of one that passed, what that does not cover."""
 
     name: str
     asked: bool
@@ -50,11 +51,12 @@ def evaluate(
     bytes are those of a stand-in is said wherever the gates are listed."""
     evidence = list(evidence)
     of_level = {
-        name: _of_rules([result for result in report.results if RULES[result.code].level is level])
+        name: _of_rules([result for result in report.results if RULES[result.code].level is level], recipe)
         for name, level in _LEVELS.items()
     }
-    if standin and of_level["bytes"][0] is Outcome.PASSED:
-        of_level["bytes"] = (Outcome.PASSED, "of a stand-in: right names and shapes, no trained weights")
+    outcome, reason = of_level["bytes"]
+    if standin and outcome is Outcome.PASSED:
+        of_level["bytes"] = outcome, f"of a stand-in: right names and shapes, no trained weights; {reason}"
     ran = [Gate(name, True, *outcome) for name, outcome in of_level.items()]
     served = [
         Gate(name, name in recipe.gates, *_of_evidence(name, evidence, recipe)) for name in _OF_EVIDENCE
@@ -98,17 +100,42 @@ def in_words(gate: Gate, unchecked: Mapping[str, str]) -> str:
     return f"{gate.name} not checked ({unchecked.get(gate.name) or gate.reason})"
 
 
-def _of_rules(results: list[CheckResult]) -> tuple[Outcome, str]:
-    errors = [
-        finding for result in results for finding in result.findings if finding.severity is Severity.ERROR
-    ]
+def _of_rules(results: list[CheckResult], recipe: Recipe) -> tuple[Outcome, str]:
+    findings = [finding for result in results for finding in result.findings]
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
         codes = ", ".join(sorted({finding.code for finding in errors}))
         return Outcome.FAILED, f"{len(errors)} error{'s' if len(errors) > 1 else ''} ({codes})"
-    missing = [result for result in results if result.required and result.outcome is Outcome.NOT_CHECKED]
-    if missing:
-        return Outcome.NOT_CHECKED, f"{missing[0].code}: {missing[0].reason}"
-    return Outcome.PASSED, ""
+    missing = [result for result in results if result.outcome is Outcome.NOT_CHECKED]
+    waived = [
+        f"{waiver.code} ({waiver.reason}, until {waiver.until})"
+        for waiver in recipe.waivers
+        if any(_is_waived_by(waiver, finding) for finding in findings)
+    ]
+    said = [f"{len(results) - len(missing)} checks"]
+    said += [f"not checked: {_by_reason(missing)}"] if missing else []
+    said += [f"waived: {', '.join(waived)}"] if waived else []
+    outcome = Outcome.NOT_CHECKED if any(result.required for result in missing) else Outcome.PASSED
+    return outcome, "; ".join(said)
+
+
+def _by_reason(missing: list[CheckResult]) -> str:
+    """``B001, B002 (the base draft is not here), R031 (...)``."""
+    codes: dict[str, list[str]] = {}
+    for result in missing:
+        # What follows a semicolon is advice for zoo verify.
+        codes.setdefault(result.reason.partition(";")[0], []).append(result.code)
+    return ", ".join(f"{', '.join(each)} ({reason})" for reason, each in codes.items())
+
+
+def _is_waived_by(waiver: Waiver, finding: Finding) -> bool:
+    """Whether the finding is a note because of this waiver (``zoo.rules.registry``): one that has expired, or
+    that nothing needed, hid nothing."""
+    return (
+        finding.code == waiver.code
+        and finding.severity is Severity.NOTE
+        and finding.message.endswith(f"(waived: {waiver.reason})")
+    )
 
 
 def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[Outcome, str]:
@@ -121,7 +148,7 @@ def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[O
     if any(record.outcome is Outcome.PASSED for record in counted):
         return Outcome.PASSED, ""
     reasons = [f"{each}: {reason}" for each, reason in stale.items() if reason]
-    return Outcome.NOT_CHECKED, "; ".join(reasons) or f"no {name} evidence for this checkpoint"
+    return Outcome.NOT_CHECKED, "; ".join(reasons) or no_evidence(name)
 
 
 def _other_tier(record: Evidence, recipe: Recipe) -> str:

@@ -1,10 +1,11 @@
-"""notes.md: what changed since the release before, in a few lines. A pure function, without wall-clock
+"""notes.md: what changed since the closest lower version, in a few lines. A pure function, without wall-clock
 times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from zoo.card.markdown import inline
 from zoo.digests import FileDigest
 from zoo.recipe.model import Recipe
 from zoo.release.gates import Gate
@@ -16,17 +17,19 @@ def render_notes(
     recipe: Recipe,
     files: Mapping[str, FileDigest],
     previous: Manifest | None,
+    higher: str | None,
     gates: Iterable[Gate],
     unchecked: Mapping[str, str],
     standin: bool,
 ) -> str:
-    """The notes of a release whose declared ``files`` are compared with those of the ``previous`` release."""
+    """The notes of a release whose declared ``files`` are compared with those of ``previous``, the closest
+    lower version. ``higher`` is the highest version that was released before, if this one is below it."""
     lines = [f"# {recipe.name} {recipe.version}", ""]
     if standin:
         lines += ["**This is a stand-in: right names and shapes, no trained weights.**", ""]
     if previous is None:
         lines += [
-            "First release.",
+            f"No lower version was released; {higher} was." if higher else "First release.",
             "",
             *(f"- `{path}`: {_digest(file)}" for path, file in sorted(files.items())),
         ]
@@ -55,6 +58,6 @@ def _digest(file: FileDigest) -> str:
 
 def _gate(gate: Gate, unchecked: str) -> str:
     if gate.outcome is Outcome.PASSED:
-        return f"- {gate.name}: passed" + (f": {gate.reason}" if gate.reason else "")
+        return f"- {gate.name}: passed" + (f": {inline(gate.reason)}" if gate.reason else "")
     word = "failed" if gate.outcome is Outcome.FAILED else "not checked"
-    return f"- {gate.name}: {word}: {unchecked or gate.reason}"
+    return f"- {gate.name}: {word}: {inline(unchecked or gate.reason)}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from zoo.checkpoint.model import Checkpoint
 from zoo.digests import engine_digest
-from zoo.errors import ReleaseRefusedError, UnreadableError
+from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
 from zoo.evidence import RefusedEvidenceError, load_evidence
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
@@ -40,16 +40,25 @@ def preflight(release: Release) -> Done:
         release.refuse(
             ReleaseRefusedError(
                 f"{quoted(release.checkpoint.source)} is a stand-in: it has no trained weights",
-                hint="give the folder with the trained weights, or add --allow-standin to publish a stand-in",
+                hint="give the folder with the trained weights, or add --allow-standin to publish a stand-in "
+                "(without it, a sparse one fails the byte gate too; one that does not is made by: "
+                f"zoo standin {recipe.name} --out FOLDER --fill random)",
             )
         )
     release.entries = record.published(plan.zoo, recipe.name)
+    try:
+        record.probe(plan.zoo, recipe.name, recipe.version)
+    except TargetUnusableError as error:
+        release.refuse(error)
     release.published = plan.target.lookup(recipe.version)
     nbytes = sum(release.checkpoint.files.get(name, 0) for name in recipe.checkpoint.files)
     release.base = plan.target.preflight(0 if release.published else nbytes)
     state = "is published already" if release.published else "is not published yet"
+    higher = None if release.published else record.higher(recipe.version, release.entries)
+    order = f"; a higher version, {higher}, was released before" if higher else ""
     return Done(
-        f"{nbytes:,} bytes to release; {plan.target.spec} can be written; {recipe.version} {state} there"
+        f"{nbytes:,} bytes to release; {plan.target.spec} can be written; "
+        f"{recipe.version} {state} there{order}"
     )
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from zoo.atomic import write_atomically
 from zoo.checkpoint.jsonfile import MalformedJson, decode
 from zoo.digests import sha256_hex
-from zoo.errors import ReleaseRefusedError, UnreadableError
+from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
+from zoo.printable import quoted
 from zoo.recipe.model import Recipe
 from zoo.release import manifest as manifests
 from zoo.release.durable import sync_folder
@@ -112,6 +113,12 @@ def previous(zoo: Zoo, recipe: Recipe, entries: tuple[Entry, ...]) -> Manifest |
     return manifest
 
 
+def higher(version: str, entries: tuple[Entry, ...]) -> str | None:
+    """The highest released version, if it is above ``version``."""
+    last = max((entry.version for entry in entries), key=precedence, default=version)
+    return last if precedence(last) > precedence(version) else None
+
+
 def lost(zoo: Zoo, name: str, entry: Entry) -> ReleaseRefusedError:
     """The error for a published version whose folder in ``release/`` is not complete."""
     folder = zoo.shown(zoo.release_folder(name, entry.version))
@@ -119,6 +126,29 @@ def lost(zoo: Zoo, name: str, entry: Entry) -> ReleaseRefusedError:
         f"{folder}/ lacks files, although {name} {entry.version} was published at {entry.target}",
         hint=f"restore it: git checkout -- {folder}",
     )
+
+
+def probe(zoo: Zoo, name: str, version: str) -> None:
+    """Look, without changing anything, whether :func:`write` can write: folder and log, or the closest folder
+    above that is there.
+
+    Raises:
+        TargetUnusableError: it cannot.
+    """
+    log = zoo.release_folder(name) / "log.jsonl"
+    for path in (zoo.release_folder(name, version), log):
+        place = next(each for each in (path, *path.parents) if os.path.lexists(each))
+        is_log = place == log and place.is_file()
+        if not (is_log or place.is_dir()):
+            problem = "is not a folder"
+        elif not os.access(place, os.W_OK if is_log else os.W_OK | os.X_OK):
+            problem = "cannot be written to"
+        else:
+            continue
+        raise TargetUnusableError(
+            f"{quoted(zoo.shown(place))} {problem}, and a release is recorded there",
+            hint="mend that before anything is published, then run the command again",
+        )
 
 
 def write(zoo: Zoo, name: str, entry: Entry, manifest: Manifest, texts: Mapping[str, bytes]) -> bool:

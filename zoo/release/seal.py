@@ -17,6 +17,7 @@ def render(release: Release) -> Done:
     """Card and notes. Both are searched for secrets, as the declared files were."""
     plan, recipe = release.plan, release.plan.recipe
     previous = record.previous(plan.zoo, recipe, release.entries)
+    higher = record.higher(recipe.version, release.entries)
     standing = Standing(
         released=True,
         checkpoint_digest=engine_digest(recipe, release.declared.values()),
@@ -27,13 +28,15 @@ def render(release: Release) -> Done:
     )
     card = render_card(plan.zoo, recipe, release.evidence, standing)
     news = notes.render_notes(
-        recipe, release.declared, previous, release.gates, release.unchecked, release.standin
+        recipe, release.declared, previous, higher, release.gates, release.unchecked, release.standin
     )
     release.texts = {"README.md": card.encode(), "notes.md": news.encode()}
     for path, text in release.texts.items():
         if (found := credentials.find(text)) is not None:
             release.refuse(credentials.refusal(f"the rendered {path}", found))
-    against = f"compared with {previous.version}" if previous else "of the first release"
+    against = "without a lower version" if higher else "of the first release"
+    if previous is not None:
+        against = f"compared with {previous.version}"
     return Done(f"README.md ({len(card.splitlines())} lines), notes.md {against}")
 
 

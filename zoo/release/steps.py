@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from zoo.errors import PublishedNotRecordedError, ZooError
 from zoo.release import prepare, publish, seal
 from zoo.release.context import Done, Release, Skip, skip
 
@@ -51,10 +53,44 @@ def run(release: Release, tell: Callable[[Step, Done | Skip], None]) -> None:
     Raises:
         ZooError: a step could not do its work or, with push, found a reason not to publish. What is then
             unfinished at the target is removed; so it is after Ctrl-C.
+        PublishedNotRecordedError: whatever stopped the run, also Ctrl-C, the version is visible by now.
     """
+    unrecorded = False
     try:
         for step in STEPS:
             dry = step.writes and not release.plan.push
-            tell(step, skip("dry run") if dry else step.run(release))
+            unrecorded = unrecorded or (step.name == "tag" and not dry)
+            outcome = skip("dry run") if dry else step.run(release)
+            unrecorded = unrecorded and step.name != "record"
+            tell(step, outcome)
+    except (Exception, KeyboardInterrupt) as error:
+        where = _published_at(release) if unrecorded else None
+        if where is None:
+            raise
+        raise _not_recorded(release, where, error) from error
     finally:
         release.plan.target.abandon()
+
+
+def _published_at(release: Release) -> str | None:
+    """Where this very release can be seen, or None: a tag may stop before its moment, or after it."""
+    target = release.plan.target
+    with suppress(ZooError, OSError):
+        found = target.lookup(release.plan.recipe.version)
+        if found is not None and found.manifest.raw == release.manifest.raw:
+            return target.show(found.ref)
+    return None
+
+
+def _not_recorded(release: Release, where: str, cause: BaseException) -> PublishedNotRecordedError:
+    zoo, recipe = release.plan.zoo, release.plan.recipe
+    interrupted = isinstance(cause, KeyboardInterrupt)
+    why = str(cause) if isinstance(cause, (ZooError, OSError)) else repr(cause)
+    error = PublishedNotRecordedError(
+        f"{recipe.name} {recipe.version} IS published at {where}, and this run did not finish its "
+        f"record in {zoo.shown(zoo.release_folder(recipe.name))}/: {'interrupted' if interrupted else why}",
+        hint="run the same command again: it copies nothing, and records the release",
+    )
+    if interrupted:
+        error.exit_status = 130
+    return error

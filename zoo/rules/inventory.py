@@ -10,17 +10,11 @@ from collections.abc import Iterable
 
 from zoo.checkpoint.model import Checkpoint
 from zoo.drafts import Inventory
-from zoo.drafts.names import Foreign, explain
+from zoo.drafts.names import Foreign
 from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
-
-
-def foreign_names(checkpoint: Checkpoint, wanted: Inventory) -> dict[str, Foreign]:
-    """The tensors of the file that the inventory does not know but that we can explain."""
-    unexpected = [name for name in checkpoint.tensors if name not in wanted]
-    return {name: found for name in unexpected if (found := explain(name, wanted)) is not None}
 
 
 def _sides(subject: Subject) -> tuple[Checkpoint, Inventory]:
@@ -50,7 +44,7 @@ def missing(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     checkpoint, wanted = _sides(subject)
-    mended = {found.native for found in foreign_names(checkpoint, wanted).values()}
+    mended = {found.native for found in subject.foreign_names.values()}
     absent = [name for name in wanted if name not in checkpoint.tensors and name not in mended]
     hint = "export the checkpoint again: an engine would leave this parameter uninitialised"
     related = _counted(subject)
@@ -75,7 +69,7 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     checkpoint, wanted = _sides(subject)
-    known = foreign_names(checkpoint, wanted)
+    known = subject.foreign_names
     extra = [name for name in checkpoint.tensors if name not in wanted and name not in known]
     hint = "remove it, or correct layers and family in the recipe"
     return (
@@ -162,9 +156,9 @@ def foreign_name(subject: Subject) -> Iterable[Finding]:
     Sources: lightseekorg/TorchSpec tools/convert_to_hf.py; vllm-project/speculators#1131; SpecForge#645.
     Since: 0.1.0
     """
-    checkpoint, wanted = _sides(subject)
+    checkpoint, _ = _sides(subject)
     causes: dict[str, list[tuple[str, Foreign]]] = {}
-    for name, found in foreign_names(checkpoint, wanted).items():
+    for name, found in subject.foreign_names.items():
         causes.setdefault(found.pattern, []).append((name, found))
     for pattern, names in causes.items():
         first, found = names[0]

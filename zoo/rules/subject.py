@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from zoo.drafts import HEADER_DTYPE, Inventory
 from zoo.drafts.dflash import ARCHITECTURES, inventory
+from zoo.drafts.names import Foreign, explain
 from zoo.printable import quoted
 from zoo.recipe.config import config_of
 from zoo.recipe.model import Recipe
@@ -81,6 +82,14 @@ class Subject:
             return inventory(self.config, spelled.get(common, "bfloat16"))
         except (KeyError, TypeError, ZeroDivisionError):
             return None
+
+    @cached_property
+    def foreign_names(self) -> Mapping[str, Foreign]:
+        """The tensors of the file that the inventory does not know but that we can explain."""
+        held = self.checkpoint.tensors if self.checkpoint is not None else {}
+        wanted = self.inventory or {}
+        unexpected = [name for name in held if name not in wanted]
+        return {name: found for name in unexpected if (found := explain(name, wanted)) is not None}
 
     @property
     def unknown_family(self) -> str | None:
