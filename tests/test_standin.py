@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -163,6 +164,79 @@ def test_ctrl_c_leaves_nothing_behind(tiny: Recipe, tmp_path: Path, monkeypatch:
     with pytest.raises(KeyboardInterrupt):
         write_standin(tiny, tmp_path / "a" / "b" / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["zoo"]
+
+
+# Stops in the middle, tells that it is there, and waits.
+SLOW = """
+import sys, time
+import zoo.cli, zoo.standin
+def wait(*_):
+    print("writing", flush=True)
+    time.sleep(60)
+zoo.standin._write_weights = wait
+zoo.cli.main()
+"""
+
+
+def stopped_by(number: int, out: Path, ignored: bool = False) -> int:
+    """The return code of a ``zoo standin --out OUT`` that is stopped while it writes."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            SLOW,
+            "--zoo",
+            str(out.parents[1] / "zoo"),
+            "standin",
+            "tiny",
+            "--out",
+            str(out),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=(lambda: signal.signal(number, signal.SIG_IGN)) if ignored else None,
+    )
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline() == b"writing\n"
+        process.send_signal(number)
+        if ignored:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            process.kill()
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind_and_is_the_exit_status(
+    tiny: Recipe, tmp_path: Path, number: int
+) -> None:
+    assert stopped_by(number, tmp_path / "place" / "out") == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["zoo"]
+
+
+def test_under_nohup_a_hangup_stops_nothing(tiny: Recipe, tmp_path: Path) -> None:
+    assert stopped_by(signal.SIGHUP, tmp_path / "place" / "out", ignored=True) == -signal.SIGKILL
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next_and_nothing_else_is(
+    tiny: Recipe, tmp_path: Path
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    mine = [".out.20240101", ".out.deadbeef.locks", ".other.deadbeef.lock"]
+    for name in mine:
+        (place / name).mkdir()
+    assert stopped_by(signal.SIGKILL, place / "out") == -signal.SIGKILL
+    left = {path.name for path in place.iterdir()} - set(mine)
+    assert len(left) == 2
+    with standins._built_aside(place / "out") as held:
+        assert {path.name for path in place.iterdir()} == {*mine, held.name, f"{held.name}.lock"}
+        # While one command writes, another one for the same place leaves its folder alone.
+        write_standin(tiny, place / "out")
+        assert held.is_dir()
+        shutil.rmtree(place / "out")
+    assert {path.name for path in place.iterdir()} == {*mine, "out"}
 
 
 @pytest.mark.parametrize("fill", list(Fill))

@@ -1,6 +1,11 @@
 """``python -m zoo`` is the ``zoo`` command."""
 
-from zoo.cli import main
+import sys
+
+try:
+    from zoo.cli import main
+except KeyboardInterrupt:
+    sys.exit(130)
 
 if __name__ == "__main__":
     main()

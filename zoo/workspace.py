@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import NotAZooError, SettingsError
 from zoo.printable import quoted
 
-_KNOWN = {"publish_to": str}
+# A setting, and how to write it.
+_KNOWN = {"publish_to": 'publish_to = "dir:published"'}
+MAX_SETTINGS_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,12 @@ def find_zoo(start: Path) -> Zoo:
 
     Raises:
         NotAZooError: no folder up to the root has any.
-        SettingsError: the settings file is not TOML, or has unknown or wrong values.
+        SettingsError: a settings file cannot be read, is not TOML, or has unknown or wrong values.
     """
     folder = start.resolve()
     for candidate in (folder, *folder.parents):
         for file in (candidate / "zoo.toml", candidate / "pyproject.toml"):
-            settings = _read(file) if file.is_file() else None
+            settings = _read(file)
             if settings is not None:
                 return Zoo(candidate, file, publish_to=settings.get("publish_to", ""))
     raise NotAZooError(
@@ -64,19 +67,46 @@ def find_zoo(start: Path) -> Zoo:
 
 
 def _read(file: Path) -> Mapping[str, Any] | None:
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: not TOML: {error}", hint="mend the file") from error
-    settings = document if file.name == "zoo.toml" else document.get("tool", {}).get("zoo")
+    """The settings in ``file``, or None if it does not exist or is about something else."""
+    document = _document(file)
+    settings: Any = document
+    if document is not None and file.name != "zoo.toml":
+        settings = _table(file, "tool", document.get("tool", {})).get("zoo")
     if settings is None:
         return None
-    for key, value in settings.items():
+    known = _table(file, "tool.zoo", settings)
+    for key, value in known.items():
         if key not in _KNOWN:
             raise SettingsError(
                 f"{file}: unknown setting {quoted(key)}", hint=f"known settings are: {', '.join(_KNOWN)}"
             )
-        if not isinstance(value, _KNOWN[key]):
-            raise SettingsError(f"{file}: setting {key} has the wrong type", hint="see docs/recipes.md")
-    known: Mapping[str, Any] = settings
+        if not isinstance(value, str) or not value.isprintable():
+            raise SettingsError(
+                f"{file}: setting {key} is not one line of text", hint=f"write it like this: {_KNOWN[key]}"
+            )
     return known
+
+
+def _document(file: Path) -> dict[str, Any] | None:
+    try:
+        with open_regular(file) as opened:
+            raw = read_up_to(opened, MAX_SETTINGS_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        hint = "put a readable file there, or remove it"
+        raise SettingsError(f"{file}: cannot be read ({error.strerror})", hint=hint) from error
+    if len(raw) > MAX_SETTINGS_BYTES:
+        raise SettingsError(f"{file}: larger than {MAX_SETTINGS_BYTES:,} bytes", hint="keep data elsewhere")
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except RecursionError as error:
+        raise SettingsError(f"{file}: nested too deeply", hint="mend the file") from error
+    except ValueError as error:  # not UTF-8, not TOML, or an integer of thousands of digits
+        raise SettingsError(f"{file}: not TOML: {error}", hint="mend the file") from error
+
+
+def _table(file: Path, key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SettingsError(f"{file}: {key} is not a table", hint=f"write [{key}] on a line of its own")
+    return value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
 import pytest
 
 from tests.card.test_markdown import kinds
-from zoo.card.render import render_card
+from zoo.card.render import NOTICE, render_card
 from zoo.errors import TemplateError
 from zoo.recipe.model import Recipe
 from zoo.workspace import Zoo
@@ -38,10 +40,10 @@ def test_this_repository_adds_how_to_verify_and_changes_nothing_else(
 
 
 def test_a_zoo_may_replace_the_template_as_a_whole(kimi_zoo: Zoo, kimi: Recipe) -> None:
-    template(kimi_zoo, "# {{ title }}\n")
+    template(kimi_zoo, NOTICE + "\n\n# {{ title }}\n")
     text = render_card(kimi_zoo, kimi)
     assert text.startswith("---\nlicense: unknown\n")
-    assert text.endswith("---\n\n# Kimi-K2.7-Code-DFlash, Hex fine-tune (kimi-ft-v3)\n")
+    assert text.endswith(f"---\n\n{NOTICE}\n\n# Kimi-K2.7-Code-DFlash, Hex fine-tune (kimi-ft-v3)\n")
 
 
 @pytest.mark.parametrize(
@@ -54,27 +56,32 @@ def test_a_zoo_may_replace_the_template_as_a_whole(kimi_zoo: Zoo, kimi: Recipe) 
         ("{{ missing|code }}", "'missing' is undefined"),
         ("\n\n{% block %}", "templates/card.md.j2:3: "),
         ("{{ title|upper }}", "No filter named 'upper'"),
-        ('{% include "../recipes/kimi-ft-v3.yaml" %}', 'there is no template "../recipes/kimi-ft-v3.yaml"'),
-        ('{% include "/etc/passwd" %}', 'there is no template "/etc/passwd"'),
-        ('{% extends "card.md.j2" %}', "templates/card.md.j2"),
+        ('{% include "zoo/card.md.j2" %}', 'it has no "include"'),
+        ('{% extends "card.md.j2" %}', 'extends nothing but "zoo/card.md.j2"'),
+        ('{% extends "../recipes/kimi-ft-v3.yaml" %}', 'extends nothing but "zoo/card.md.j2"'),
+        ("{% extends title %}", 'extends nothing but "zoo/card.md.j2"'),
         ("{{ results }}", "a value of type list cannot be printed"),
         ("{{ ''.__class__.__mro__ }}", "access to attribute '__class__' of 'str' object is unsafe"),
         ("{{ title.__class__ }}", "unsafe"),
-        ("{{ title.upper() }}", "unsafe"),
-        ("{{ '%s'.format(title) }}", "unsafe"),
-        ("{{ results.__class__.__base__.__subclasses__() }}", "unsafe"),
-        ("{{ results.append(1) }}", "unsafe"),
-        ("{{ assumed }}", "a value of type bool cannot be printed"),
-        ("{{ title.format(1) }}", "unsafe"),
+        ("{{ title.upper }}", "unsafe"),
+        ("{{ results.__class__.__base__ }}", "unsafe"),
         ("{{ self.__init__.__globals__ }}", "unsafe"),
-        ("{{ range(9) }}", "'range' is undefined"),
+        ("{{ assumed }}", "a value of type bool cannot be printed"),
+        ("{{ title.upper() }}", "calls nothing but super()"),
+        ("{{ '%s'.format(title) }}", "calls nothing but super()"),
+        ("{{ results.append(1) }}", "calls nothing but super()"),
+        ("{{ range(9) }}", "calls nothing but super()"),
         ("{{ lipsum.__globals__ }}", "'lipsum' is undefined"),
         ("{{ cycler }}", "'cycler' is undefined"),
-        ("{{ 9 ** 9 ** 9 }}", "does not calculate"),
-        ("{{ 'a' * 1000000000 }}", "does not calculate"),
-        ("{{ title + title }}", "does not calculate"),
+        ("{{ 9 ** 9 ** 9 }}", 'it has no "**"'),
+        ("{{ 'a' * 1000000000 }}", 'it has no "*"'),
+        ("{{ title + title }}", 'it has no "+"'),
+        ("{{ title ~ title }}", 'it has no "concat"'),
+        ("{{ title[0:1] }}", 'it has no "getitem"'),
+        ("{% autoescape false %}{{ title }}{% endautoescape %}", 'it has no "scope"'),
         ("{{ '\\u202e' }}\u202e", "does not print"),
-        ("{% for a in architecture %}" * 8 + "{{ a.name }}" + "{% endfor %}" * 8, "longer than"),
+        ("{% for a in architecture %}" * 3 + "x" * 3000 + "{% endfor %}" * 3, "longer than"),
+        ("x" * 70_000, "larger than 65,536 bytes"),
     ],
 )
 def test_a_wrong_template_is_one_clear_error(kimi_zoo: Zoo, kimi: Recipe, text: str, expected: str) -> None:
@@ -83,6 +90,105 @@ def test_a_wrong_template_is_one_clear_error(kimi_zoo: Zoo, kimi: Recipe, text: 
         render_card(kimi_zoo, kimi)
     assert expected in caught.value.message
     assert caught.value.hint
+
+
+def nested(begin: str, end: str, times: int, inside: str = "") -> str:
+    return begin * times + inside + end * times
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (nested("{% for x in summary %}", "{% endfor %}", 3), "goes over a list, not over text"),
+        (nested("{% for x in summary %}", "{% endfor %}", 6), "loops in loops up to 3"),
+        (nested("{% for x in results %}", "{% endfor %}", 25), "loops in loops up to 3"),
+        ("{% for x in results recursive %}{% endfor %}", "none that calls itself"),
+        (
+            nested(
+                "{% for x in architecture %}", "{% endfor %}", 3, "{% if summary|prose %}{% endif %}" * 1500
+            ),
+            "more than 1,000,000 steps",
+        ),
+        ("{% set a = 'x' %}" + "{% set a = a ~ a %}" * 40, 'it has no "assign"'),
+        (nested("{% set a %}", "{% endset %}", 12, "x" * 1000), 'it has no "assignblock"'),
+        ("{% macro a() %}{% endmacro %}", 'it has no "macro"'),
+        ("{% call a() %}{% endcall %}", 'it has no "callblock"'),
+        ("{% filter prose %}{% endfilter %}", 'it has no "filterblock"'),
+        (nested("{% if title %}", "{% endif %}", 120), "nests no deeper than 32"),
+        ("{% if title %}" + "{% elif title %}" * 4000 + "{% endif %}", "no more than 32 elif"),
+        ("{% if title" + " and title" * 6000 + " %}{% endif %}", "nests no deeper than 32"),
+        ("{{ title" + ".a" * 30_000 + " }}", "nests no deeper than 32"),
+        ("{{ " + nested("(", ")", 20_000, "title") + " }}", "nested too deeply"),
+        ("{{ " + "1" * 5000 + " }}", "limit (4300 digits)"),
+        ("{{ title|code(a=1, a=2) }}", "gives a filter or a test no arguments"),
+        ("{% block a %}{{ super(a=1, a=2) }}{% endblock %}", "calls nothing but super()"),
+        ("{% block a %}{% block b %}{% endblock %}{% endblock %}", "not inside anything"),
+        ("{% block a %}{% for x in results %}{{ super() }}{% endfor %}{% endblock %}", "outside of loops"),
+    ],
+)
+def test_a_template_that_would_run_or_grow_without_end_is_refused_at_its_line(
+    kimi_zoo: Zoo, kimi: Recipe, text: str, expected: str
+) -> None:
+    template(kimi_zoo, f"\n\n{text}")
+    start = time.perf_counter()
+    with pytest.raises(TemplateError) as caught:
+        render_card(kimi_zoo, kimi)
+    assert time.perf_counter() - start < 20
+    assert caught.value.message.startswith("templates/card.md.j2:3: ")
+    assert expected in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), SyntaxError("too many nested blocks"), RecursionError("deep")]
+)
+def test_whatever_python_itself_refuses_is_an_error_of_the_template(
+    kimi_zoo: Zoo, kimi: Recipe, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("zoo.card.sandbox.Sandbox._compile", fail)
+    with pytest.raises(TemplateError, match=r"^card\.md\.j2: (MemoryError|too many nested blocks|deep)"):
+        render_card(kimi_zoo, kimi)
+
+
+def test_loops_branches_and_filters_are_all_there(kimi_zoo: Zoo, kimi: Recipe) -> None:
+    loop = "{% for row in architecture if row.value is defined %}{{ loop.index }}"
+    loop += "{% if not loop.last and title != 'x' %}, {% endif %}{% else %}none{% endfor %}"
+    template(kimi_zoo, f"{NOTICE}\n\n{loop} of {{{{ architecture|length }}}}{{{{ '!' if title else '?' }}}}")
+    count = render_card(kimi_zoo, kimi).split(" of ")[-1].strip(" !\n")
+    numbers = ", ".join(str(number + 1) for number in range(int(count)))
+    assert render_card(kimi_zoo, kimi).endswith(f"\n{numbers} of {count}!\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# {{ title }}\n",
+        '{% extends "zoo/card.md.j2" %}{% block notice %}{% endblock %}',
+        '{% extends "zoo/card.md.j2" %}{% block notice %}# A model\n\n{{ super() }}{% endblock %}',
+        f"<!-- {NOTICE} -->\n",
+    ],
+)
+def test_a_card_that_does_not_begin_with_the_notice_is_refused(
+    kimi_zoo: Zoo, kimi: Recipe, text: str
+) -> None:
+    template(kimi_zoo, text)
+    wanted = "the first line after the metadata must say that this is a draft"
+    with pytest.raises(TemplateError, match=rf"^templates/card\.md\.j2: {wanted}$") as caught:
+        render_card(kimi_zoo, kimi)
+    assert NOTICE in caught.value.hint
+
+
+@pytest.mark.parametrize("what", ["fifo", "folder", "dangling link"])
+def test_a_template_that_is_no_file_is_refused(kimi_zoo: Zoo, kimi: Recipe, what: str) -> None:
+    kimi_zoo.templates.mkdir()
+    path = kimi_zoo.templates / "card.md.j2"
+    {"fifo": lambda: os.mkfifo(path), "folder": path.mkdir, "dangling link": lambda: path.symlink_to("x")}[
+        what
+    ]()
+    with pytest.raises(TemplateError, match=r"^templates/card\.md\.j2: cannot be read "):
+        render_card(kimi_zoo, kimi)
 
 
 def test_a_mistake_in_an_overriding_block_names_the_file_of_the_zoo(kimi_zoo: Zoo, kimi: Recipe) -> None:
@@ -125,7 +231,7 @@ def _hostile(data: dict[str, Any]) -> None:
     [
         None,
         "{% extends 'zoo/card.md.j2' %}",
-        "{% autoescape false %}{{ title }} {{ title ~ summary }}{% endautoescape %}",
+        NOTICE + "\n\n{{ title }} {{ summary }} {{ title|line }}",
     ],
 )
 def test_hostile_values_of_a_recipe_come_out_inert(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -198,6 +199,64 @@ def test_ctrl_c_is_exit_130(run_zoo: Run, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("zoo.recipe.load.recipe_names", interrupt)
     monkeypatch.setattr("zoo.cli.list.recipe_names", interrupt, raising=False)
     assert kimi(run_zoo, "list").status == 130
+
+
+def test_ctrl_c_where_python_hides_it_in_another_error_is_exit_130(
+    run_zoo: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> list[str]:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr("zoo.recipe.load.recipe_names", interrupt)
+    monkeypatch.setattr("zoo.cli.list.recipe_names", interrupt, raising=False)
+    ran = kimi(run_zoo, "list")
+    assert (ran.status, ran.err) == (130, "zoo: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["zoo.cli.failures", "zoo.cli.group", "click", "rich.table"])
+def test_ctrl_c_while_the_tool_is_still_starting_is_exit_130_without_a_traceback(module: str) -> None:
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from zoo.cli import main
+main()
+"""
+    command = [sys.executable, "-c", code, "list"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert ran.returncode == 130
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_command_starts_with_next_to_nothing_imported() -> None:
+    code = "import sys; old = {*sys.modules}; import zoo.cli; print(*sorted({*sys.modules} - old))"
+    ran = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=REPOSITORY)
+    assert ran.stdout.split() == ["__future__", "zoo", "zoo.cli"]
+
+
+def test_a_signal_handler_is_for_the_command_alone(run_zoo: Run) -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
+    assert run_zoo("rule", "C021").status == 0
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)) == before
+
+
+def test_a_closed_output_is_exit_2_and_one_message() -> None:
+    command = f'"{sys.executable}" -m zoo rule >&-'
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert ran.returncode == 2
+    assert ran.stderr == ("zoo: standard output is closed\n  -> send it to a file, or to /dev/null\n")
+
+
+@pytest.mark.parametrize("option", [["--zoo", "."], ["--zoo=."]])
+def test_zoo_after_the_command_is_told_where_it_belongs(run_zoo: Run, option: list[str]) -> None:
+    ran = run_zoo("verify", "kimi-ft-v3", *option)
+    assert ran.status == 2
+    assert "No such option" in ran.err
+    assert "--zoo goes before the command: zoo --zoo FOLDER COMMAND" in ran.err
+    assert "goes before" not in run_zoo("verify", "kimi-ft-v3", "--zool").err
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

@@ -9,10 +9,10 @@ import traceback
 
 import click
 
+from zoo.cli import INTERRUPTED
 from zoo.errors import InvalidRecipeError, ZooError
 from zoo.printable import printable
 
-INTERRUPTED = 130
 # What a shell sees of a tool that SIGPIPE ended. Not 0: nobody knows what the unread rest would have said.
 PIPE_CLOSED = 141
 
@@ -39,6 +39,8 @@ def explain(error: BaseException) -> int:
             return int(error.exit_code)
         case click.ClickException():
             error.show()
+            if isinstance(error, click.NoSuchOption) and error.option_name == "--zoo":
+                click.echo("  -> --zoo goes before the command: zoo --zoo FOLDER COMMAND", err=True)
             return 2
         case InvalidRecipeError():
             from zoo.report.text import finding_lines
@@ -61,6 +63,8 @@ def explain(error: BaseException) -> int:
                 where = "a file or the output: "
             _say(f"{where}{error.strerror or error}", _NEXT_ACTION.get(error.errno or 0, "check the path"))
             return 2
+        case Exception(__cause__=KeyboardInterrupt()):  # Python 3.11 wraps it where a class is made
+            return explain(KeyboardInterrupt())
     traceback.print_exception(error)
     _say("this is a fault of the tool itself", "please report it with the lines above")
     return 2

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.errors import UnreadableError
 from zoo.recipe.load import load_recipe, recipe_names
+from zoo.release.log import read_log, versions
 
 
 @click.command("list")
@@ -27,8 +29,11 @@ def command(app: App, form: str) -> None:
 
 def _row(app: App, name: str) -> dict[str, Any]:
     loaded = load_recipe(app.zoo, name)
-    folder = app.zoo.release_folder(name)
-    released = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
+    log = app.zoo.release_folder(name) / "log.jsonl"
+    try:
+        released = versions(read_log(log, app.zoo.shown(log)))
+    except UnreadableError:
+        return {"name": name, "problem": f"damaged release log; see: zoo show {name}", "released": []}
     if loaded.recipe is None:
         return {
             "name": name,

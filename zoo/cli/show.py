@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import click
@@ -13,6 +12,7 @@ from zoo.printable import printable
 from zoo.recipe.config import config_of
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
+from zoo.release.log import read_log, versions
 from zoo.workspace import Zoo
 
 
@@ -78,7 +78,4 @@ def _facts(zoo: Zoo, recipe: Recipe) -> Iterator[tuple[str, str]]:
 def _released(zoo: Zoo, recipe: Recipe) -> list[str]:
     """The released versions, in the order in which they were published."""
     log = zoo.release_folder(recipe.name) / "log.jsonl"
-    if not log.is_file():
-        return []
-    events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return list(dict.fromkeys(event["version"] for event in events if event.get("event") == "published"))
+    return versions(read_log(log, zoo.shown(log)))
