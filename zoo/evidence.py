@@ -213,11 +213,9 @@ def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> s
 
 def _problems(data: Mapping[str, Any], shown: str) -> tuple[Finding, ...]:
     """What contradicts the schema; if nothing does, what contradicts arithmetic."""
-    from jsonschema import Draft202012Validator
+    from zoo.schemas import validator
 
-    from zoo.schemas import schema
-
-    errors = sorted(Draft202012Validator(schema("evidence-1")).iter_errors(data), key=lambda e: e.json_path)
+    errors = sorted(validator("evidence-1").iter_errors(data), key=lambda error: error.json_path)
     hint = "record the check again with this version of zoo"
     if errors:
         return tuple(

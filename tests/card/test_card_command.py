@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,20 @@ def publish(zoo: Zoo, recipe: Recipe) -> None:
         "gates": {"static": gate, "bytes": gate, **skipped},
         "unchecked": {"smoke": "no B200 at hand"},
     }
-    (path.parent / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(path.parent, json.dumps(manifest))
+
+
+def write_manifest(folder: Path, text: str) -> None:
+    """A manifest, and the log that says that it was published."""
+    (folder / "manifest.json").write_text(text)
+    event = {
+        "event": "published",
+        "version": "1.0.0",
+        "target": "dir:published",
+        "ref": "kimi-ft-v3/1.0.0",
+        "manifest_sha256": sha256_file(folder / "manifest.json"),
+    }
+    (folder.parent / "log.jsonl").write_text(json.dumps(event) + "\n")
 
 
 def test_a_card_is_written_and_a_second_run_says_that_there_is_nothing_to_do(
@@ -169,7 +183,7 @@ def test_a_base_draft_that_is_no_folder_of_the_zoo_is_the_same_by_the_word_of_th
 
 def test_a_broken_manifest_is_an_error_that_names_it(run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe) -> None:
     run_card("kimi-ft-v3")
-    (card_path(kimi_zoo, kimi).parent / "manifest.json").write_text("{}")
+    write_manifest(card_path(kimi_zoo, kimi).parent, "{}")
     ran = run_card("kimi-ft-v3")
     assert ran.status == 2
     assert "release/kimi-ft-v3/1.0.0/manifest.json: not a manifest" in ran.err
@@ -193,6 +207,111 @@ def test_a_card_is_not_written_through_a_link_that_leads_out_of_the_zoo(
     (kimi_zoo.root / "release").symlink_to(tmp_path / "outside")
     assert run_card("kimi-ft-v3").status == 1
     assert not list((tmp_path / "outside").iterdir())
+
+
+MODES = [[], ["--check"], ["--stdout"]]
+
+
+@pytest.mark.parametrize("args", MODES)
+def test_a_manifest_that_was_edited_after_publication_is_refused_and_named(
+    run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe, args: list[str]
+) -> None:
+    run_card("kimi-ft-v3")
+    publish(kimi_zoo, kimi)
+    manifest = card_path(kimi_zoo, kimi).parent / "manifest.json"
+    text = manifest.read_text()
+    for edit in (text.replace("no B200", "no B100"), text + "\n", None):
+        manifest.unlink()
+        if edit is not None:
+            manifest.write_text(edit)
+        ran = run_card("kimi-ft-v3", *args)
+        assert ran.status == 1
+        assert "release/kimi-ft-v3/1.0.0/manifest.json is not what was published" in ran.err
+        assert "git checkout -- release/kimi-ft-v3/1.0.0/manifest.json" in ran.err
+        manifest.touch()
+
+
+def test_a_log_whose_digest_is_no_text_does_not_vouch_for_a_manifest(
+    run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe
+) -> None:
+    run_card("kimi-ft-v3")
+    publish(kimi_zoo, kimi)
+    log = kimi_zoo.release_folder("kimi-ft-v3") / "log.jsonl"
+    log.write_text(json.dumps(json.loads(log.read_text()) | {"manifest_sha256": []}) + "\n")
+    ran = run_card("kimi-ft-v3", "--check")
+    assert ran.status == 1
+    assert "manifest.json is not what was published" in ran.err
+
+
+@pytest.mark.parametrize("args", MODES)
+def test_a_manifest_that_the_log_does_not_know_is_refused(
+    run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe, args: list[str]
+) -> None:
+    run_card("kimi-ft-v3")
+    publish(kimi_zoo, kimi)
+    (kimi_zoo.release_folder("kimi-ft-v3") / "log.jsonl").unlink()
+    ran = run_card("kimi-ft-v3", *args)
+    assert ran.status == 1
+    assert "the log does not say that kimi-ft-v3 1.0.0 was published" in ran.err
+    assert "zoo release kimi-ft-v3 --push" in ran.err
+
+
+@pytest.mark.parametrize(
+    "line", ['{"event": "published"}', "not json", '{"event": "published", "version": 1}']
+)
+def test_a_damaged_log_is_named_with_its_line(
+    run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe, line: str
+) -> None:
+    run_card("kimi-ft-v3")
+    publish(kimi_zoo, kimi)
+    log = kimi_zoo.release_folder("kimi-ft-v3") / "log.jsonl"
+    log.write_text(log.read_text() + line + "\n")
+    ran = run_card("kimi-ft-v3", "--check")
+    assert ran.status == 2
+    assert "release/kimi-ft-v3/log.jsonl:2: " in ran.err
+
+
+@pytest.mark.parametrize("args", [[], ["--check"]])
+@pytest.mark.parametrize("file", ["1.0.0/README.md", "1.0.0/manifest.json", "log.jsonl"])
+@pytest.mark.parametrize("published", [False, True])
+def test_a_link_is_refused_and_what_it_leads_to_is_not_printed(
+    run_card: RunCard,
+    kimi_zoo: Zoo,
+    kimi: Recipe,
+    tmp_path: Path,
+    args: list[str],
+    file: str,
+    published: bool,
+) -> None:
+    run_card("kimi-ft-v3")
+    if published:
+        publish(kimi_zoo, kimi)
+    secret = kimi_zoo.root / "secret" if published else tmp_path / "secret"
+    secret.write_text("SECRET\n")
+    path = kimi_zoo.release_folder("kimi-ft-v3") / file
+    path.unlink(missing_ok=True)
+    path.symlink_to(secret)
+    ran = run_card("kimi-ft-v3", *args)
+    assert ran.status == 1
+    assert f'"release/kimi-ft-v3/{file}" is a link' in ran.err
+    assert "SECRET" not in ran.out + ran.err
+    assert path.is_symlink()
+    assert secret.read_text() == "SECRET\n"
+
+
+@pytest.mark.parametrize("args", [[], ["--check"]])
+@pytest.mark.parametrize("file", ["1.0.0/README.md", "1.0.0/manifest.json", "log.jsonl"])
+def test_a_fifo_is_named_and_never_waited_for(
+    run_card: RunCard, kimi_zoo: Zoo, kimi: Recipe, args: list[str], file: str
+) -> None:
+    run_card("kimi-ft-v3")
+    path = kimi_zoo.release_folder("kimi-ft-v3") / file
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    ran = run_card("kimi-ft-v3", *args)
+    assert ran.status == 2
+    assert f"release/kimi-ft-v3/{file}" in ran.err
+    assert "not a regular file" in ran.err
 
 
 def test_check_and_stdout_do_not_go_together(run_card: RunCard) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.card.conftest import DIGEST, record, save
 from zoo.card.claims import claimed, judge, value_text
+from zoo.card.metadata import problems
 from zoo.card.render import render_card
 from zoo.card.standing import Standing
 from zoo.evidence import load_evidence
@@ -45,6 +46,76 @@ def test_only_results_at_the_claimed_setting_are_compared(kimi: Any) -> None:
     assert judge(claim(3.7, concurrency=1), evidence).problem == ""
     assert "measured 2" in judge(claim(3.7), evidence).problem
     assert "does not measure" in judge(claim(3.7, concurrency=4), evidence).problem
+
+
+@pytest.mark.parametrize(
+    ("at", "missing"),
+    [
+        ({}, ""),
+        ({"temperature": 0}, ""),
+        ({"temperature": 0.7}, "at temperature 0.7; it says temperature 0"),
+        ({"concurrency": 64}, "at concurrency 64; it does not say concurrency"),
+        ({"hardware": "8 x NVIDIA B200", "gpu": "NVIDIA B200", "gpus": 8}, ""),
+        ({"hardware": "8xB200"}, "at hardware 8xB200; it says hardware 8 x NVIDIA B200"),
+        ({"gpus": 4}, "gpus 4"),
+        ({"engine": "sglang", "engine_version": "0.5.14", "driver": "580.1"}, ""),
+        ({"engine": "vllm"}, "engine vllm"),
+        ({"lossless": 1}, "lossless 1"),
+        (
+            {"domain": "agent", "temperature": 0, "concurrency": 64},
+            "at domain agent, temperature 0, concurrency 64; it does not say concurrency",
+        ),
+    ],
+)
+def test_every_condition_of_a_claim_must_be_stated_by_its_record(
+    kimi: Any, at: dict[str, Any], missing: str
+) -> None:
+    evidence = (record(kimi, domain="agent", lossless=True),)
+    verdict = judge(claim(3.7, **at), evidence)
+    assert verdict.code == ("K004" if missing else "")
+    assert missing in verdict.problem
+
+
+def test_a_condition_that_a_result_states_differently_than_the_settings_is_that_of_the_result(
+    kimi: Any,
+) -> None:
+    evidence = (record(kimi, temperature=1),)  # the settings say 0
+    assert judge(claim(3.7, temperature=1), evidence).code == ""
+    assert judge(claim(3.7, temperature=0), evidence).code == "K004"
+
+
+@pytest.mark.parametrize(
+    ("value", "measured", "code"),
+    [
+        ((1.0, 100.0), [3.7], "K002"),
+        ((3.4, 4.1), [3.7], ""),
+        ((3.4, 4.3), [3.7], "K002"),
+        ((2.5, 3.7), [2.5, 3.7], ""),
+        ((2.5, 3.7), [2.5, 3.0, 3.7], ""),
+        ((2.5, 3.7), [2.5, 3.9, 3.7], "K002"),
+        ((2.4, 3.7), [2.5, 3.7], "K002"),
+        ((2.5, 3.8), [2.5, 3.7], "K002"),
+    ],
+)
+def test_a_range_ends_with_measured_values_or_is_narrow(
+    kimi: Any, value: tuple[float, float], measured: list[float], code: str
+) -> None:
+    whole = record(kimi)
+    results = tuple(replace(whole.results[0], measured={"accept_length": each}) for each in measured)
+    verdict = judge(claim(value), (replace(whole, results=results),))
+    assert verdict.code == code
+
+
+@pytest.mark.parametrize(
+    ("value", "code"), [((1.0, 1.2), "K002"), ((1.09, 1.11), ""), ((1.09, 1.12), "K002"), (1.1, "")]
+)
+def test_the_range_of_a_ratio_is_held_against_the_gain_that_is_printed(
+    kimi: Any, value: Any, code: str
+) -> None:
+    evidence = (record(kimi, accept_length_ratio=1.1),)
+    verdict = judge(claim(value, "accept_length_ratio"), evidence)
+    assert verdict.code == code
+    assert ("20% of that gain" in verdict.problem) == bool(code)
 
 
 def test_a_claim_without_evidence_that_counts_says_why(kimi: Any) -> None:
@@ -154,6 +225,12 @@ def test_metadata_that_the_hub_would_refuse_is_found_offline(edited: Any, change
     findings = list(RULES["K003"].check(Subject(recipe=recipe, checkpoint=None)))
     assert expected in findings[0].message
     assert findings[0].where.pointer == "/license"
+
+
+def test_a_line_break_at_the_end_of_a_metadata_value_is_a_problem() -> None:
+    data = {"license": "apache-2.0", "library_name": "sglang", "tags": ["x"]}
+    assert problems(data) == []
+    assert problems(data | {"license": "apache-2.0\n"})[0].startswith("license: ")
 
 
 def test_a_known_base_is_named_as_the_model_that_was_fine_tuned(edited: Any, kimi_zoo: Any) -> None:

@@ -83,13 +83,13 @@ def tree() -> Callable[[Path], Tree]:
 
 
 @pytest.fixture
-def tmpfs(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mount a real file system with options, e.g. ``size=100k`` or ``ro``. Skips where that is not
-    allowed."""
+def tmpfs(tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Mount a real file system with options, e.g. ``size=100k`` or ``ro``, on a new folder, of its own
+    or given. Skips where that is not allowed."""
     mounted: list[Path] = []
 
-    def mount(options: str) -> Path:
-        folder = tmp_path / f"mount-{len(mounted)}"
+    def mount(options: str, folder: Path | None = None) -> Path:
+        folder = folder or tmp_path / f"mount-{len(mounted)}"
         folder.mkdir()
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
         try:
@@ -101,4 +101,5 @@ def tmpfs(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
     yield mount
     for folder in mounted:
-        subprocess.run(["umount", str(folder)], check=True)
+        if folder.is_mount():
+            subprocess.run(["umount", str(folder)], check=True)

@@ -359,22 +359,36 @@ def test_a_zoo_in_which_a_release_cannot_be_recorded_is_told_before_anything_is_
     in_the_way.parent.mkdir(parents=True, exist_ok=True)
     in_the_way.symlink_to("nowhere")
     ran = place.push()
-    assert ran.status == 2
-    assert f'"{path}" is not a folder, and a release is recorded there' in ran.err
+    assert ran.status == 1
+    assert f'"{path}" is a link, and below release/ nothing is read or written through one' in ran.err
     assert "verify" not in ran.out
     assert not place.published.exists()
-    assert f'would be refused  "{path}" is not a folder' in place.release().out
+    dry = place.release()
+    assert dry.status == 1
+    assert f'"{path}" is a link' in dry.out + dry.err
     in_the_way.unlink()
     assert_converges(place, reference)
 
 
+def test_a_file_where_the_folder_of_a_release_belongs_is_told_before_anything_is_published(
+    place: Place,
+) -> None:
+    (place.root / "release").mkdir()
+    (place.root / "release/tiny").mkdir()
+    (place.root / "release/tiny/1.0.0").touch()
+    ran = place.push()
+    assert ran.status == 2
+    assert '"release/tiny/1.0.0" is not a folder, and a release is recorded there' in ran.err
+    assert not place.published.exists()
+    assert 'would be refused  "release/tiny/1.0.0" is not a folder' in place.release().out
+
+
 @pytest.mark.parametrize("below", ["", "tiny", "tiny/1.0.0"])
 def test_a_read_only_release_folder_is_told_before_anything_is_published(
-    place: Place, tmpfs: Callable[[str], Path], below: str
+    place: Place, tmpfs: Callable[..., Path], below: str
 ) -> None:
-    folder = tmpfs("size=1m")
+    folder = tmpfs("size=1m", place.root / "release")
     (folder / below).mkdir(parents=True, exist_ok=True)
-    (place.root / "release").symlink_to(folder)
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
     ran = place.push()
     assert ran.status == 2
@@ -383,16 +397,16 @@ def test_a_read_only_release_folder_is_told_before_anything_is_published(
 
 
 def test_a_disk_that_is_too_full_for_the_record_says_that_the_version_is_published_and_a_rerun_records(
-    place: Place, reference: dict[str, bytes], tmpfs: Callable[[str], Path]
+    place: Place, reference: dict[str, bytes], tmpfs: Callable[..., Path]
 ) -> None:
-    (place.root / "release").symlink_to(tmpfs("size=4k"))
+    folder = tmpfs("size=4k", place.root / "release")
     ran = place.push()
     assert ran.status == 2
     assert published(place) in ran.err
     assert os.strerror(errno.ENOSPC) in ran.err
     assert "run the same command again" in ran.err
     assert_whole_or_absent(place)
-    (place.root / "release").unlink()
+    subprocess.run(["umount", str(folder)], check=True)
     assert_converges(place, reference)
 
 

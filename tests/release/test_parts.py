@@ -33,13 +33,41 @@ def test_a_pre_release_is_lower_than_its_release_when_versions_are_weighed() -> 
     assert record.higher("1.0.0", ()) is None
 
 
-@pytest.mark.parametrize("line", ["not json", "[]", '{"event": 1}', '{"event": "publ'])
-def test_a_damaged_log_is_named_with_its_line(place: Place, line: str) -> None:
-    assert place.push().status == 0
+GOOD = {"event": "published", "version": "0.1.0", "target": "dir:x", "ref": "x", "manifest_sha256": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *[b"not json", b"[]", b'{"event": 1}', b'{"event": "publ', b"\xff", b""],
+        b'{"event": "published"}',
+        b'{"event": "yanked", "event": "published"}',
+        *[
+            json.dumps(GOOD | wrong).encode()
+            for wrong in (
+                {"version": "1"},
+                {"version": "1.0.0\n"},
+                {"version": "../../x"},
+                {"version": 1},
+                {"target": None},
+                {"ref": 1},
+                {"manifest_sha256": "0" * 63},
+                {"manifest_sha256": "0" * 64 + "\n"},
+                {"manifest_sha256": None},
+            )
+        ],
+    ],
+)
+def test_a_damaged_log_is_named_with_its_line(place: Place, line: bytes) -> None:
     log = place.root / "release/tiny/log.jsonl"
-    log.write_text(log.read_text() + line + "\n")
+    log.parent.mkdir(parents=True)
+    log.write_bytes(json.dumps(GOOD).encode() + b"\n" + line + b"\n")
     with pytest.raises(UnreadableError, match=r"release/tiny/log.jsonl:2: "):
         record.published(find_zoo(place.root), "tiny")
+    ran = place.push()
+    assert ran.status == 2
+    assert "release/tiny/log.jsonl:2: not an event" in ran.err
+    assert not place.published.exists()
 
 
 def test_events_of_other_kinds_are_left_alone(place: Place) -> None:
@@ -57,6 +85,7 @@ def test_events_of_other_kinds_are_left_alone(place: Place) -> None:
         lambda d: d.pop("files"),
         lambda d: d.update(extra=1),
         lambda d: d.update(name="../tiny"),
+        lambda d: d.update(version="1.0.0\n"),
         lambda d: d["files"][0].update(path="../../etc/passwd"),
         lambda d: d["files"][0].update(path="/etc/passwd"),
         lambda d: d["files"][0].update(sha256="F" * 64),

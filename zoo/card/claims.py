@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from zoo.evidence import Evidence, Result
 from zoo.recipe.model import Claim
 from zoo.results import Outcome
+
+# The widest range that one measured value supports, as a part of it.
+WIDEST_RANGE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +29,25 @@ class Verdict:
 def judge(claim: Claim, evidence: tuple[Evidence, ...]) -> Verdict:
     """Hold a measured claim against the record that it names.
 
-    A record may hold several results; those count whose ``measured`` agrees with the claim's ``at`` wherever
-    it names the same thing. The value must equal the measured one within rounding of the digits that the
-    claim prints.
+    A record may hold several results. Those count for which the record states every condition of the claim's
+    ``at``, with the same value: by the result itself, else by the settings, the engine or the host
+    (:func:`_stated`). None is taken on trust.
+
+    The value must equal the measured one within rounding of the digits that the claim prints. A range must
+    hold all measured values; and, unless both its ends are measured values, it may be no wider than
+    :data:`WIDEST_RANGE` of each (of the gain, for a ratio, because that is what a card prints).
     """
     record = next((each for each in evidence if each.name == claim.evidence), None)
     if record is None:
         return Verdict(code="K004", problem=f"there is no evidence {claim.evidence}")
     if record.stale:
         return Verdict(record, code="K004", problem=f"evidence {claim.evidence} is stale: {record.stale}")
-    results = [result for result in record.results if _is_about(claim, result)]
+    results = [result for result in record.results if _is_about(claim, record, result)]
     if not results:
-        return Verdict(
-            record, code="K004", problem=f"evidence {claim.evidence} does not measure {claim.metric}"
-        )
+        at = ", ".join(f"{key} {value}" for key, value in claim.at.items())
+        problem = f"evidence {claim.evidence} does not measure {claim.metric}" + (f" at {at}" if at else "")
+        return Verdict(record, code="K004", problem=problem + _instead(claim, record))
+    ends_measured = _ends_measured(claim, results)
     for result in results:
         if result.outcome is not Outcome.PASSED:
             problem = f"check {result.check} of evidence {claim.evidence} did not pass"
@@ -47,6 +56,13 @@ def judge(claim: Claim, evidence: tuple[Evidence, ...]) -> Verdict:
         if not _agree(claim.value, measured):
             shown = value_text(measured) if isinstance(measured, (int, float)) else str(measured)
             problem = f"{claim.metric} is claimed as {claimed(claim)}, but {claim.evidence} measured {shown}"
+            return Verdict(record, result, "K002", problem)
+        if not ends_measured and _is_too_wide(claim, measured):
+            problem = (
+                f"{claim.metric} is claimed as {claimed(claim)}, but {claim.evidence} measured "
+                f"{value_text(measured)}: a range whose ends were not measured may be as wide as "
+                f"{WIDEST_RANGE:.0%} of that{' gain' if claim.metric.endswith('_ratio') else ''}"
+            )
             return Verdict(record, result, "K002", problem)
     return Verdict(record, results[0])
 
@@ -69,11 +85,56 @@ def value_text(value: float) -> str:
     )
 
 
-def _is_about(claim: Claim, result: Result) -> bool:
-    measured = result.measured
-    return claim.metric in measured and all(
-        measured[key] == value for key, value in claim.at.items() if key in measured
+def _is_about(claim: Claim, record: Evidence, result: Result) -> bool:
+    stated = _stated(record, result)
+    return claim.metric in result.measured and all(
+        key in stated and _is_same(value, stated[key]) for key, value in claim.at.items()
     )
+
+
+def _instead(claim: Claim, record: Evidence) -> str:
+    """What the record says of the first condition that none of its results meets."""
+    stated = [_stated(record, each) for each in record.results if claim.metric in each.measured]
+    for key, value in claim.at.items() if stated else ():
+        said = [each[key] for each in stated if key in each]
+        if not said:
+            return f"; it does not say {key}"
+        if not any(_is_same(value, each) for each in said):
+            return f"; it says {key} {', '.join(dict.fromkeys(map(str, said)))[:100]}"
+    return ""
+
+
+def _stated(record: Evidence, result: Result) -> Mapping[str, Any]:
+    """The conditions of a result by name. Beside what the check named itself: ``engine``, ``engine_version``,
+    ``driver``, ``cpu``, ``gpus`` (how many), and ``gpu`` and ``hardware`` (``8 x NVIDIA B200``) if all are of
+    one kind."""
+    host = dict(record.host)
+    gpus = host.pop("gpus", [])
+    host["gpus"] = len(gpus)
+    if len(set(gpus)) == 1:
+        host |= {"gpu": gpus[0], "hardware": f"{len(gpus)} x {gpus[0]}"}
+    engine = {"engine": record.engine.name, "engine_version": record.engine.version}
+    return {**host, **engine, **record.settings, **result.measured}
+
+
+def _is_same(claimed: object, stated: object) -> bool:
+    # True is no 1 here.
+    return isinstance(stated, bool) is isinstance(claimed, bool) and claimed == stated
+
+
+def _ends_measured(claim: Claim, results: list[Result]) -> bool:
+    """Whether a claimed range begins and ends with measured values."""
+    ends = claim.value if isinstance(claim.value, tuple) else ()
+    return all(any(_agree(end, result.measured[claim.metric]) for result in results) for end in ends)
+
+
+def _is_too_wide(claim: Claim, measured: Any) -> bool:
+    """Whether a claimed range says more than one measured value, or a measured range, does."""
+    if not isinstance(claim.value, tuple) or isinstance(measured, list):
+        return False
+    low, high = claim.value
+    size: float = measured - 1 if claim.metric.endswith("_ratio") else measured
+    return high - low > WIDEST_RANGE * abs(size) + 1e-9
 
 
 def _agree(value: float | tuple[float, float], measured: object) -> bool:

@@ -41,13 +41,10 @@ def metadata(recipe: Recipe) -> dict[str, Any]:
 
 def problems(data: dict[str, Any]) -> list[str]:
     """What the Hub would refuse or misread, by ``zoo/schemas/card-metadata-1.json``."""
-    from jsonschema import Draft202012Validator
+    from zoo.schemas import validator
 
-    from zoo.schemas import schema
-
-    errors = Draft202012Validator(schema("card-metadata-1")).iter_errors(data)
     found = []
-    for error in errors:
+    for error in validator("card-metadata-1").iter_errors(data):
         place = error.json_path.removeprefix("$").removeprefix(".") or "metadata"
         found.append(f"{place}: {printable(error.message, keep='', limit=200)}")
     return sorted(found)

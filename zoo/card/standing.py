@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from zoo.checkpoint.jsonfile import JsonCodes, read_json
+from zoo.digests import sha256_hex
 from zoo.engines.hazards import ENGINE_NAMES
-from zoo.errors import UnreadableError
+from zoo.errors import ReleaseRefusedError, UnreadableError
 from zoo.evidence import Evidence
 from zoo.recipe.model import Profile, Recipe
+from zoo.release.log import read_log
+from zoo.release.paths import read, refuse_links
 from zoo.results import Outcome
 from zoo.workspace import Zoo
 
@@ -61,11 +65,24 @@ def read_standing(zoo: Zoo, recipe: Recipe) -> Standing:
     Of ``release-manifest-1.json`` it reads the checkpoint digest, the gates and the digest of README.md.
 
     Raises:
+        ReleaseRefusedError: the manifest is not the one that the log says was published, or is a link.
         UnreadableError: there is a manifest, and it is not one.
     """
     path = zoo.release_folder(recipe.name, recipe.version) / "manifest.json"
-    if not path.is_file():
+    raw, digests = read(zoo, path), _published(zoo, recipe)
+    if raw is None and not digests:
         return Standing()
+    if raw is not None and not digests:
+        raise ReleaseRefusedError(
+            f"{zoo.shown(path)}: the log does not say that {recipe.name} {recipe.version} was published",
+            hint=f"finish the release: zoo release {recipe.name} --push; or restore the log: "
+            f"git checkout -- {zoo.shown(_log(zoo, recipe))}",
+        )
+    if raw is None or digests != {sha256_hex(raw)}:
+        raise ReleaseRefusedError(
+            f"{zoo.shown(path)} is not what was published as {recipe.name} {recipe.version}",
+            hint=f"restore it: git checkout -- {zoo.shown(path)}",
+        )
     data, findings = read_json(path, zoo.shown(path), _CODES)
     try:
         if data is None or findings:
@@ -80,6 +97,21 @@ def read_standing(zoo: Zoo, recipe: Recipe) -> Standing:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         hint = "restore it from git: a manifest is frozen once it is written"
         raise UnreadableError(f"{zoo.shown(path)}: not a manifest: {error}", hint=hint) from None
+
+
+def _log(zoo: Zoo, recipe: Recipe) -> Path:
+    return zoo.release_folder(recipe.name) / "log.jsonl"
+
+
+def _published(zoo: Zoo, recipe: Recipe) -> set[str]:
+    """The digests of the manifest with which the log says that the recipe's version was published."""
+    path = _log(zoo, recipe)
+    refuse_links(zoo, path)
+    return {
+        str(event.get("manifest_sha256"))
+        for event in read_log(path, zoo.shown(path))
+        if event["event"] == "published" and event["version"] == recipe.version
+    }
 
 
 def gates(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) -> Iterator[Gate]:

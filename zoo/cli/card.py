@@ -10,12 +10,13 @@ import click
 from zoo.card.render import card_path, render_card
 from zoo.card.standing import Standing, read_standing
 from zoo.cli.app import App
-from zoo.digests import sha256_file
+from zoo.digests import sha256_hex
 from zoo.errors import CardDriftError, ReleaseRefusedError
 from zoo.evidence import RefusedEvidenceError, load_evidence
 from zoo.printable import printable
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
+from zoo.release.paths import read
 from zoo.workspace import Zoo
 
 _DIFF_LINES = 40
@@ -61,7 +62,8 @@ def _rendered(zoo: Zoo, recipe: Recipe, standing: Standing) -> str:
 
 def _check_frozen(zoo: Zoo, path: Path, sha256: str) -> None:
     """A published card is compared by its digest: a newer template must not make an old release fail."""
-    if not path.is_file() or sha256_file(path) != sha256:
+    committed = read(zoo, path)
+    if committed is None or sha256_hex(committed) != sha256:
         raise CardDriftError(
             f"{zoo.shown(path)}: not the card that was published",
             hint="restore it from git; the card of a published version does not change",
@@ -70,9 +72,9 @@ def _check_frozen(zoo: Zoo, path: Path, sha256: str) -> None:
 
 def _check(zoo: Zoo, recipe: Recipe, path: Path, text: str) -> None:
     hint = f"run: zoo card {recipe.name}"
-    if not path.is_file():
+    committed = read(zoo, path)
+    if committed is None:
         raise CardDriftError(f"{zoo.shown(path)}: there is no card yet", hint=hint)
-    committed = path.read_bytes()
     if committed == text.encode():
         return
     old, new = committed.decode(errors="backslashreplace"), text
@@ -89,16 +91,12 @@ def _write(zoo: Zoo, recipe: Recipe, path: Path, text: str, standing: Standing) 
     """Write the card, and say what became of it."""
     from zoo.atomic import write_atomically
 
-    if path.is_file() and path.read_bytes() == text.encode():
+    if read(zoo, path) == text.encode():
         return "up to date, nothing to do"
     if standing.released:
         raise ReleaseRefusedError(
             f"{zoo.shown(path)}: version {recipe.version} is published, and its card is frozen",
             hint=f"raise the version in {recipe.file}, then run: zoo card {recipe.name}",
-        )
-    if not path.resolve().is_relative_to(zoo.root.resolve()):
-        raise ReleaseRefusedError(
-            f"{zoo.shown(path)}: a link that leads out of the zoo", hint="replace the link by a folder"
         )
     write_atomically(path, text.encode())
     return "written"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zoo.cli.app import App, format_option
-from zoo.errors import UsageError, ZooError
+from zoo.errors import SettingsError, UsageError, ZooError
 from zoo.printable import printable, quoted
 
 if TYPE_CHECKING:
@@ -103,11 +103,13 @@ def command(
 
 
 def _target(zoo: Zoo, spec: str | None, name: str) -> PublishingTarget:
-    """The publishing target that ``--to`` or the settings name. Paths typed by hand start here, those of
-    the settings at the zoo."""
+    """The publishing target that ``--to`` or the settings name. Paths typed by hand start here and may be
+    anything. Those of the settings start at the zoo, and no part of them that lies in it may be a link: it
+    would lead to where only the author of a pull request wants to write."""
+    from zoo.release.paths import first_link
     from zoo.release.targets.directory import DirectoryTarget
 
-    base = zoo.root if spec is None else Path.cwd()
+    typed, base = spec is not None, zoo.root if spec is None else Path.cwd()
     spec = spec if spec is not None else zoo.publish_to
     kind, _, path = spec.partition(":")
     if not spec:
@@ -119,7 +121,14 @@ def _target(zoo: Zoo, spec: str | None, name: str) -> PublishingTarget:
         raise UsageError("dir: needs a path", hint="use --to dir:PATH")
     if kind != "dir" or not path:
         raise UsageError(f"cannot publish to {quoted(spec)} in this version", hint="use --to dir:PATH")
-    root = (base / Path(path).expanduser()).resolve()
+    place = base / Path(path).expanduser()
+    if not typed and (link := first_link(place, zoo.root)) is not None:
+        settings = zoo.shown(zoo.settings_file)
+        raise SettingsError(
+            f"publish_to {quoted(spec)} of {settings}: {quoted(zoo.shown(link))} is a link",
+            hint="put a folder there, or name the place that it leads to: --to dir:PATH",
+        )
+    root = place.resolve()
     return DirectoryTarget(root, name, f"dir:{zoo.shown(root)}")
 
 

@@ -97,16 +97,14 @@ def parse(raw: bytes, place: str) -> Manifest:
     Raises:
         TargetUnusableError: it is not a release-manifest/1.
     """
-    from jsonschema import Draft202012Validator
-
-    from zoo.schemas import schema
+    from zoo.schemas import validator
 
     try:
         document = decode(raw)
     except MalformedJson as error:
         problem = f"it is not JSON: {error.reason}"
     else:
-        wrong = next(iter(Draft202012Validator(schema("release-manifest-1")).iter_errors(document)), None)
+        wrong = next(validator("release-manifest-1").iter_errors(document), None)
         found = Manifest(document, raw)
         if wrong is None and len(found.files) == len(document["files"]):
             return found

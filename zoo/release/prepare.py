@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from zoo.checkpoint.model import Checkpoint
 from zoo.digests import engine_digest
-from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
+from zoo.errors import ReleaseRefusedError, UnreadableError, ZooError
 from zoo.evidence import RefusedEvidenceError, load_evidence
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
@@ -48,7 +48,7 @@ def preflight(release: Release) -> Done:
     release.entries = record.published(plan.zoo, recipe.name)
     try:
         record.probe(plan.zoo, recipe.name, recipe.version)
-    except TargetUnusableError as error:
+    except ZooError as error:
         release.refuse(error)
     release.published = plan.target.lookup(recipe.version)
     nbytes = sum(release.checkpoint.files.get(name, 0) for name in recipe.checkpoint.files)
@@ -94,7 +94,11 @@ def stage(release: Release) -> Done:
 
 def _identities(checkpoint: Checkpoint, names: list[str]) -> dict[str, tuple[int, ...]]:
     stats = {name: (checkpoint.root / name).stat() for name in names}
-    return {name: (each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns) for name, each in stats.items()}
+    # ctime too: an edit of the same size can put the mtime back.
+    return {
+        name: (each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns)
+        for name, each in stats.items()
+    }
 
 
 def verify(release: Release) -> Done:

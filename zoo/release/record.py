@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from zoo.atomic import write_atomically
-from zoo.checkpoint.jsonfile import MalformedJson, decode
 from zoo.digests import sha256_hex
 from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
 from zoo.release import manifest as manifests
 from zoo.release.durable import sync_folder
+from zoo.release.log import read_log
 from zoo.release.manifest import Manifest
+from zoo.release.paths import read, refuse_links
 from zoo.workspace import Zoo
 
 # The files of a release that the tool writes itself, beside the manifest.
 TEXTS = ("README.md", "notes.md")
 _FIELDS = ("version", "target", "ref", "manifest_sha256")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +48,25 @@ def published(zoo: Zoo, name: str) -> tuple[Entry, ...]:
     """The publications of ``name``, oldest first.
 
     Raises:
+        ReleaseRefusedError: the log, or a folder above it, is a link.
         UnreadableError: a line of the log is not what this tool writes.
     """
-    path = zoo.release_folder(name) / "log.jsonl"
-    lines = path.read_bytes().splitlines() if path.exists() else []
+    path = _log(zoo, name)
+    refuse_links(zoo, path)
     entries = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            event: Any = decode(line)
-        except MalformedJson:
-            event = None
-        if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+    for number, event in enumerate(read_log(path, zoo.shown(path)), start=1):
+        if event["event"] != "published":
+            continue
+        values = [event.get(key) for key in _FIELDS]
+        wrong = [key for key, value in zip(_FIELDS, values, strict=True) if not isinstance(value, str)]
+        if wrong or not _SHA256.fullmatch(event["manifest_sha256"]):
+            key = wrong[0] if wrong else "manifest_sha256"
             raise UnreadableError(
-                f"{zoo.shown(path)}:{number}: not an event of a release log",
+                f'{zoo.shown(path)}:{number}: not an event of a release log: its "{key}" is not what a '
+                "release writes",
                 hint=f"the log is append-only; compare with: git log -p -- {zoo.shown(path)}",
             )
-        if event["event"] == "published":
-            entries.append(Entry(*(str(event.get(key, "")) for key in _FIELDS)))
+        entries.append(Entry(*map(str, values)))
     return tuple(entries)
 
 
@@ -78,10 +84,11 @@ def frozen(zoo: Zoo, name: str, entry: Entry) -> tuple[Manifest, Mapping[str, by
     texts: dict[str, bytes] = {}
     expected = {path: file.sha256 for path, file in manifest.files.items() if path in TEXTS}
     for path, sha256 in {manifests.NAME: entry.manifest_sha256, **expected}.items():
-        if not (folder / path).is_file():
+        content = read(zoo, folder / path)
+        if content is None:
             return None
-        texts[path] = (folder / path).read_bytes()
-        if sha256_hex(texts[path]) != sha256:
+        texts[path] = content
+        if sha256_hex(content) != sha256:
             raise ReleaseRefusedError(
                 f"{zoo.shown(folder / path)} is not what was published as {name} {entry.version}",
                 hint=f"restore it: git checkout -- {zoo.shown(folder / path)}",
@@ -93,7 +100,8 @@ def frozen(zoo: Zoo, name: str, entry: Entry) -> tuple[Manifest, Mapping[str, by
 def manifest_of(zoo: Zoo, name: str, version: str) -> Manifest | None:
     """The recorded manifest of a version, or None."""
     path = zoo.release_folder(name, version) / manifests.NAME
-    return manifests.parse(path.read_bytes(), zoo.shown(path)) if path.is_file() else None
+    raw = read(zoo, path)
+    return None if raw is None else manifests.parse(raw, zoo.shown(path))
 
 
 def previous(zoo: Zoo, recipe: Recipe, entries: tuple[Entry, ...]) -> Manifest | None:
@@ -130,13 +138,17 @@ def lost(zoo: Zoo, name: str, entry: Entry) -> ReleaseRefusedError:
 
 def probe(zoo: Zoo, name: str, version: str) -> None:
     """Look, without changing anything, whether :func:`write` can write: folder and log, or the closest folder
-    above that is there.
+    above that is there, and each file.
 
     Raises:
+        ReleaseRefusedError: a link is in the way.
+        UnreadableError: something else than a file lies where a file belongs.
         TargetUnusableError: it cannot.
     """
-    log = zoo.release_folder(name) / "log.jsonl"
-    for path in (zoo.release_folder(name, version), log):
+    folder, log = zoo.release_folder(name, version), _log(zoo, name)
+    for file in (*TEXTS, manifests.NAME):
+        read(zoo, folder / file)
+    for path in (folder, log):
         place = next(each for each in (path, *path.parents) if os.path.lexists(each))
         is_log = place == log and place.is_file()
         if not (is_log or place.is_dir()):
@@ -157,15 +169,16 @@ def write(zoo: Zoo, name: str, entry: Entry, manifest: Manifest, texts: Mapping[
     changed = False
     for path, content in {**texts, manifests.NAME: manifest.raw}.items():
         file = folder / path
-        if not file.is_file() or file.read_bytes() != content:
+        if read(zoo, file) != content:
             write_atomically(file, content)
             changed = True
     if entry in published(zoo, name):
         return changed
     event = {"event": "published", **asdict(entry), "time": datetime.now(UTC).isoformat(timespec="seconds")}
-    log = zoo.release_folder(name) / "log.jsonl"
+    log = _log(zoo, name)
     # One write of one line: two releases at the same time cannot mix their lines (POSIX, O_APPEND).
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(log, flags, 0o644)
     try:
         os.write(descriptor, json.dumps(event).encode() + b"\n")
         os.fsync(descriptor)
@@ -173,6 +186,10 @@ def write(zoo: Zoo, name: str, entry: Entry, manifest: Manifest, texts: Mapping[
         os.close(descriptor)
     sync_folder(log.parent)
     return True
+
+
+def _log(zoo: Zoo, name: str) -> Path:
+    return zoo.release_folder(name) / "log.jsonl"
 
 
 def precedence(version: str) -> tuple[Any, ...]:

@@ -23,8 +23,8 @@ def claim_contradicts_evidence(subject: Subject) -> Iterator[Finding]:
     """A measured claim differs from what its evidence measured.
 
     What it does: Compares the value with the one of the same name in the evidence, within rounding of the
-    claim's digits. Results whose measured values differ from the claim's at (say, another concurrency) are
-    not compared.
+    claim's digits, for the results whose conditions are the claim's. A range must hold every measured value
+    and be at most 20% wide.
     Why is this bad: A number on the card that no run gave.
     Example: {metric: accept_length, value: 2.9, source: measured, evidence: reference-held-out}, where it
     measured 2.47
@@ -60,7 +60,8 @@ def claim_without_evidence(subject: Subject) -> Iterator[Finding]:
     """A measured claim has no evidence that counts.
 
     What it does: Looks up the evidence that each measured claim names: it must be there, be made for this
-    checkpoint and for the present recipe, have passed, and measure what is claimed.
+    checkpoint and for the present recipe, have passed, measure what is claimed, and state every condition of
+    the claim (at) itself.
     Why is this bad: The number may be that of other weights. The card prints it as not counted.
     Example: {metric: accept_length, value: 2.47, source: measured, evidence: reference-old}
     Use instead: Evidence for this checkpoint, or source: reported

@@ -27,8 +27,10 @@ from zoo.printable import quoted
 from zoo.release import manifest as manifests
 from zoo.release.durable import store, sync_folder
 from zoo.release.manifest import Manifest
+from zoo.release.paths import first_link, read_small
 from zoo.release.targets import Published
 
+_INDEX = "index.json"
 # What a release writes besides the bytes that it copies: manifest, card, notes, index.
 _SPARE_BYTES = 4 * 1024 * 1024
 
@@ -46,6 +48,17 @@ class DirectoryTarget:
     def preflight(self, nbytes: int) -> str:
         """See :class:`~zoo.release.targets.PublishingTarget`. The base is the list of the versions that
         are there."""
+        if self._name == _INDEX:
+            raise ReleaseRefusedError(
+                f"a recipe called {quoted(self._name)} cannot be published to a directory, which keeps its "
+                "list of releases under that name",
+                hint="give the recipe another name: its file and its name:",
+            )
+        if (self._root / _INDEX).is_dir():
+            raise TargetUnusableError(
+                f"{quoted(str(self._root / _INDEX))} is a folder, and the list of releases belongs there",
+                hint="move it away, or name another folder: --to dir:PATH",
+            )
         parent = next(folder for folder in (self._root, *self._root.parents) if folder.exists())
         hint = "name another folder: --to dir:PATH"
         if not parent.is_dir():
@@ -62,6 +75,7 @@ class DirectoryTarget:
 
     def lookup(self, version: str) -> Published | None:
         folder = self._root / self._name / version
+        self._refuse_links(folder)
         if not os.path.lexists(folder):
             return None
         manifest = self._manifest(folder)
@@ -104,6 +118,7 @@ class DirectoryTarget:
         assert self._staging is not None, "upload comes first"
         self._locks.append(_locked(self._root / ".lock"))
         manifest = self._manifest(self._staging)
+        self._refuse_links(self._root / self._name / manifest.version)
         if os.path.lexists(self._root / self._name / manifest.version):
             raise ReleaseRefusedError(
                 f"{self._name} {manifest.version} was published by somebody else while this release ran",
@@ -142,7 +157,7 @@ class DirectoryTarget:
         return manifest
 
     def fetch(self, ref: str, path: str) -> bytes:
-        return (self._root / ref / path).read_bytes()
+        return self._read(self._root / ref / path)
 
     def tag(self, ref: str) -> str:
         if not self._locks:
@@ -159,8 +174,8 @@ class DirectoryTarget:
             folder = final
         self._remove_stale(folder.name)
         index = json.dumps(self._index(), indent=2, sort_keys=True).encode() + b"\n"
-        file = self._root / "index.json"
-        if not file.is_file() or file.read_bytes() != index:
+        file = self._root / _INDEX
+        if not self._holds(file, index):
             write_atomically(file, index)
         return folder.relative_to(self._root).as_posix()
 
@@ -193,13 +208,29 @@ class DirectoryTarget:
 
     def _manifest(self, folder: Path) -> Manifest:
         file = folder / manifests.NAME
+        return manifests.parse(self._read(file), str(file))
+
+    def _read(self, file: Path) -> bytes:
+        self._refuse_links(file)
         try:
-            return manifests.parse(file.read_bytes(), str(file))
+            return read_small(file)
         except OSError as error:
             raise TargetUnusableError(
-                f"{quoted(str(folder))} holds no {manifests.NAME} that can be read ({error.strerror})",
+                f"{quoted(str(file.parent))} holds no {file.name} that can be read ({error.strerror})",
                 hint="look at what lies there; if it is no release, move it away and run the command again",
             ) from error
+
+    def _holds(self, file: Path, content: bytes) -> bool:
+        with suppress(TargetUnusableError):
+            return self._read(file) == content
+        return False
+
+    def _refuse_links(self, path: Path) -> None:
+        if (link := first_link(path, self._root)) is not None:
+            raise TargetUnusableError(
+                f"{quoted(str(link))} is a link, and a release lies in a folder of its own",
+                hint="move the link away, or name another folder: --to dir:PATH",
+            )
 
     def _versions(self, name: str) -> list[str]:
         folder = self._root / name
@@ -213,7 +244,7 @@ class DirectoryTarget:
         releases: dict[str, dict[str, object]] = {}
         for file in sorted(self._root.glob(f"[!.]*/*/{manifests.NAME}")):
             with suppress(TargetUnusableError):
-                manifest = manifests.parse(file.read_bytes(), str(file))
+                manifest = self._manifest(file.parent)
                 if (manifest.name, manifest.version) == (file.parent.parent.name, file.parent.name):
                     releases.setdefault(manifest.name, {})[manifest.version] = {
                         "manifest_sha256": manifest.sha256,
@@ -239,7 +270,7 @@ def _lock_of(staging: Path) -> Path:
 def _locked(path: Path, flags: int = 0) -> int:
     """Lock a file, which is made where it is missing. The lock holds until the descriptor is closed or the
     process ends, however it ends. With LOCK_NB, BlockingIOError if another process holds it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | flags)
     except BaseException:
