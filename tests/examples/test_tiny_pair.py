@@ -20,7 +20,9 @@ RECORD = REPOSITORY / "release" / "tiny-ft" / "1.0.0" / "evidence" / "reference-
 @pytest.fixture(scope="module")
 def measure() -> Any:
     """``examples/tiny/measure.py``, whose siblings import each other by their plain names."""
-    pytest.importorskip("torch", reason="needs the torch extra")
+    torch = pytest.importorskip("torch", reason="needs the torch extra")
+    # Matrices this small gain nothing from threads, and on a busy machine threads wait for each other.
+    torch.set_num_threads(1)
     sys.path.insert(0, str(TINY))
     try:
         import measure as module
