@@ -340,13 +340,14 @@ def test_an_empty_option_is_not_the_current_folder(run_zoo: Run) -> None:
 
 
 def test_a_draft_of_an_unknown_family_is_not_checked(run_zoo: Run, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"architectures": ["LlamaForCausalLMEagle3"]}')
+    (tmp_path / "config.json").write_text('{"architectures": ["MysteryDraftModel"]}')
     (tmp_path / "model.safetensors").write_bytes(
         (REPOSITORY / "examples/tiny/base/model.safetensors").read_bytes()
     )
     ran = run_zoo("verify", f"{tmp_path}/")
     assert ran.status == 2
-    assert '"LlamaForCausalLMEagle3" is not a draft that this version knows' in ran.out
+    assert "MysteryDraftModel" in ran.out
+    assert "is not a draft that this version knows; it knows DSpark" in ran.out
 
 
 def test_no_color_is_honoured(run_zoo: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-NBYTES = {"BF16": 2, "F16": 2, "F32": 4}
+NBYTES = {"BF16": 2, "F16": 2, "F32": 4, "I64": 8, "BOOL": 1}
 # As recipes and configs spell a dtype, and as a safetensors header does.
 HEADER_DTYPE = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from zoo.drafts import HEADER_DTYPE, Inventory, TensorSpec
+from zoo.drafts.parts import MAX_LAYERS, size
 
 ARCHITECTURES = ("DFlashDraftModel",)
-# Far above any draft; a hostile config must not make us build a list without end.
-MAX_LAYERS = 1000
 
 Path = tuple[str, ...]
 # The parts of config.json below the top level that engines read.
@@ -129,9 +128,9 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
         TypeError: a dimension is not a sensible integer.
     """
     stated = {key: places[0].value for key, places in read_config(config).items()}
-    hidden, inner = _size(stated, "hidden_size"), _size(stated, "intermediate_size")
-    heads, kv_heads = _size(stated, "num_attention_heads"), _size(stated, "num_key_value_heads")
-    head_dim = _size(stated, "head_dim") if "head_dim" in stated else hidden // heads
+    hidden, inner = size(stated, "hidden_size"), size(stated, "intermediate_size")
+    heads, kv_heads = size(stated, "num_attention_heads"), size(stated, "num_key_value_heads")
+    head_dim = size(stated, "head_dim") if "head_dim" in stated else hidden // heads
     ids = stated["target_layer_ids"]
     if not isinstance(ids, list):
         raise TypeError("target_layer_ids is not a list")
@@ -153,16 +152,9 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
         biases = {"q": (q,), "k": (kv,), "v": (kv,), "o": norm}
         layer |= {f"self_attn.{name}_proj.bias": shape for name, shape in biases.items()}
     shapes = {"fc.weight": (hidden, len(ids) * hidden), "hidden_norm.weight": norm, "norm.weight": norm}
-    for index in range(_size(stated, "num_hidden_layers", most=MAX_LAYERS)):
+    for index in range(size(stated, "num_hidden_layers", most=MAX_LAYERS)):
         shapes |= {f"layers.{index}.{name}": shape for name, shape in layer.items()}
     return {name: TensorSpec(HEADER_DTYPE[dtype], shape) for name, shape in sorted(shapes.items())}
-
-
-def _size(stated: Mapping[str, Any], key: str, most: int = 10**9) -> int:
-    value = stated[key]
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
-        raise TypeError(f"{key} is not an integer from 1 to {most:,}")
-    return value
 
 
 def _rank(path: Path) -> tuple[int, Path]:

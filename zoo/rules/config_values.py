@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from zoo.drafts import HEADER_DTYPE
-from zoo.drafts.dflash import ARCHITECTURES, BLOCKS, MAX_LAYERS, Stated, read_config
+from zoo.drafts.dflash import ARCHITECTURES, BLOCKS, Stated, read_config
+from zoo.drafts.parts import MAX_LAYERS
 from zoo.results import Finding, Where
 from zoo.rules.config import CONFIG, against, name_of, place, shown
 from zoo.rules.registry import rule

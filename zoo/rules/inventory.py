@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from zoo.checkpoint.model import Checkpoint
 from zoo.drafts import Inventory
+from zoo.drafts.family import family_of_names
 from zoo.drafts.names import Foreign
 from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
@@ -69,8 +70,8 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     checkpoint, wanted = _sides(subject)
-    known = subject.foreign_names
-    extra = [name for name in checkpoint.tensors if name not in wanted and name not in known]
+    known = {*wanted, *subject.optional, *subject.foreign_names}
+    extra = [name for name in checkpoint.tensors if name not in known]
     hint = "remove it, or correct layers and family in the recipe"
     return (
         Finding(
@@ -167,6 +168,32 @@ def foreign_name(subject: Subject) -> Iterable[Finding]:
         yield Finding(
             message, found.advice, Where(checkpoint.file_of[first], tensor=first), _counted(subject)
         )
+
+
+@rule("I008", "other-family", needs=("header", "inventory"))
+def other_family(subject: Subject) -> Iterable[Finding]:
+    """The tensors are those of another family than the config (or recipe) says.
+
+    What it does: looks for names that only one family has: markov_head, prefix_gru, candidate_selector ...
+    Why is this bad: under another family's name an engine skips those tensors without a word, and what is
+    left serves at a lower accept length, or at 1. A count does not tell: DSpark and Domino have equally many.
+    Example: markov_head.markov_w1.weight in a draft whose config says DFlash.
+    Use instead: the architecture and config keys of the family, or the right file.
+    Sources: PrismML/llama.cpp#126; NVIDIA/Model-Optimizer hf_spec_export.py.
+    Since: 0.1.0
+    """
+    checkpoint, _ = _sides(subject)
+    assert subject.family is not None
+    names = [name for name in checkpoint.tensors if name not in subject.foreign_names]
+    found = family_of_names(names)
+    # Most families are DFlash with a head: a lost head is I001, and what is left looks like DFlash.
+    if found is None or found.name in (subject.family.name, "dflash"):
+        return
+    example = next(name for name in names if family_of_names([name]) is found)
+    related = () if subject.recipe is None else (subject.recipe.where("/checkpoint/family"),)
+    message = f"{quoted(example)} belongs to {found.title}, but this is said to be {subject.family.title}"
+    hint = f"describe it as {found.title}, or take the right file"
+    yield Finding(message, hint, Where(checkpoint.file_of[example], tensor=example), related)
 
 
 @rule("I006", "tensor-count", needs=("recipe", "header", "inventory"))

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zoo.drafts import HEADER_DTYPE, Inventory
-from zoo.drafts.dflash import ARCHITECTURES, inventory
+from zoo.drafts.eagle3 import spelled_as
+from zoo.drafts.family import FAMILIES, Family, NotInventoriedError, family_of
 from zoo.drafts.names import Foreign, explain
 from zoo.printable import quoted
 from zoo.recipe.config import config_of
@@ -68,42 +69,59 @@ class Subject:
         return names if len(names) == len(self.checkpoint.weights) else None
 
     @cached_property
-    def inventory(self) -> Inventory | None:
-        """The tensors that the recipe implies or, without one, config.json. None if that describes no draft
-        of a family that this version knows."""
+    def family(self) -> Family | None:
+        """The family of the recipe or, without one, the one that config.json speaks of."""
         if self.recipe is not None:
-            return inventory(config_of(self.recipe), self.recipe.checkpoint.dtype)
-        if self.checkpoint is None or self.config is None or self.unknown_family is not None:
-            return None
-        held = [tensor.dtype for tensor in self.checkpoint.tensors.values()]
-        common = max(sorted(set(held)), key=held.count, default="BF16")
-        spelled = {header: name for name, header in HEADER_DTYPE.items()}
+            return next(family for family in FAMILIES if family.name == self.recipe.checkpoint.family)
+        return None if self.config is None else family_of(self.config)
+
+    @cached_property
+    def inventory(self) -> Inventory | None:
+        """The tensors that the recipe implies or, without one, config.json; None if nobody can say."""
+        return self._inventories[0]
+
+    @cached_property
+    def optional(self) -> Inventory:
+        """Tensors that a file of this config may have besides."""
+        return self._inventories[1]
+
+    @cached_property
+    def _inventories(self) -> tuple[Inventory | None, Inventory, str]:
+        """The inventory, the optional tensors, and why there are none of either."""
+        config, dtype = self._described
+        if self.family is None or config is None:
+            return None, {}, "config.json does not describe a draft that this version knows"
         try:
-            return inventory(self.config, spelled.get(common, "bfloat16"))
-        except (KeyError, TypeError, ZeroDivisionError):
-            return None
+            needed, besides = self.family.inventory(config, dtype), self.family.optional(config, dtype)
+        except NotInventoriedError as error:
+            return None, {}, str(error)
+        except (KeyError, TypeError, ZeroDivisionError) as error:
+            return None, {}, f"config.json does not describe a {self.family.title} draft ({error})"
+        held = () if self.checkpoint is None else self.checkpoint.tensors
+        return spelled_as(held, needed), spelled_as(held, besides), ""
+
+    @property
+    def _described(self) -> tuple[Mapping[str, Any] | None, str]:
+        """The config that decides the inventory, and the dtype of its float tensors."""
+        if self.recipe is not None:
+            return config_of(self.recipe), self.recipe.checkpoint.dtype
+        spelled = {header: name for name, header in HEADER_DTYPE.items()}
+        tensors = self.checkpoint.tensors.values() if self.checkpoint is not None else ()
+        held = [tensor.dtype for tensor in tensors if tensor.dtype in spelled]
+        return self.config, spelled[max(sorted(set(held)), key=held.count, default="BF16")]
 
     @cached_property
     def foreign_names(self) -> Mapping[str, Foreign]:
         """The tensors of the file that the inventory does not know but that we can explain."""
         held = self.checkpoint.tensors if self.checkpoint is not None else {}
-        wanted = self.inventory or {}
+        wanted = {**(self.inventory or {}), **self.optional}
         unexpected = [name for name in held if name not in wanted]
         return {name: found for name in unexpected if (found := explain(name, wanted)) is not None}
 
-    @property
-    def unknown_family(self) -> str | None:
-        """The architecture that the config names, where this version knows no such family."""
-        named = (self.config or {}).get("architectures")
-        if self.recipe is not None or not isinstance(named, list) or not named:
-            return None
-        return None if set(map(str, named)) & set(ARCHITECTURES) else str(named[0])
-
     def absent(self, material: str) -> Absent | None:
         """Why ``material`` is not there, or None if it is."""
-        if material in ("config", "inventory") and self.unknown_family is not None:
-            reason = f"{quoted(self.unknown_family)} is not a draft that this version knows"
-            return Absent(f"{reason}; it knows {', '.join(ARCHITECTURES)}")
+        if material == "config" and self.config is not None and self.recipe is None:
+            return self._unread_config()
         if getattr(self, material) is not None:
             return None
         if self.checkpoint is None and material in ("config", "header", "inventory"):
@@ -111,13 +129,23 @@ class Subject:
         reasons = {
             "config": Absent("config.json could not be read"),
             "header": Absent("a weights file could not be understood, or there is none"),
-            "inventory": Absent("config.json does not describe a draft"),
+            "inventory": Absent(self._inventories[2]),
         }
         return (
             self.missing.get(material)
             or reasons.get(material)
             or Absent(f"no {material} was given", required=False)
         )
+
+    def _unread_config(self) -> Absent | None:
+        """Why the rules about a config do not apply to this one: they know DFlash."""
+        if self.family is None and (self.config or {}).get("architectures"):
+            known = ", ".join(family.title for family in FAMILIES)
+            named = quoted(str((self.config or {})["architectures"]), 80)
+            return Absent(f"{named} is not a draft that this version knows; it knows {known}")
+        if self.family is not None and self.family.name != "dflash":
+            return Absent(f"the config of a {self.family.title} draft has no rules yet; its tensors have")
+        return None
 
     def relate(self, finding: Finding) -> tuple[Where, ...]:
         """The lines that the finding contradicts; for a file of the checkpoint, at least where the recipe

@@ -1,0 +1,187 @@
+"""All families of drafts, and which one a config or a list of tensor names speaks of.
+
+Config and names are asked separately, because they can contradict each other, and a contradiction is the
+finding: a DSpark draft whose config still says DFlash boots on SGLang, which drops the heads without a word.
+Neither answer is a proof. What is uncertain about each family stands in its ``uncertain``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zoo.drafts import Inventory, dflash, dflash2, domino, dspark, eagle3, peagle
+from zoo.drafts.parts import NotInventoriedError, head_keys
+
+__all__ = ["FAMILIES", "Family", "NotInventoriedError", "family_of", "family_of_names"]
+
+
+def nothing(config: Mapping[str, Any], dtype: str) -> Inventory:
+    """No optional tensors: a file of the family has exactly its inventory."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of draft.
+
+    ``describes`` says whether a config speaks of it, given that no family before it in FAMILIES claims it.
+    ``inventory`` gives the tensors that a file must have, ``optional`` those that it may have besides (the
+    two are disjoint). ``own`` are regular expressions, searched in a tensor name: a match says this family,
+    again unless one before it matches. ``architectures`` are the names known from config.json.
+    """
+
+    name: str
+    title: str
+    architectures: tuple[str, ...]
+    describes: Callable[[Mapping[str, Any]], bool]
+    inventory: Callable[[Mapping[str, Any], str], Inventory]
+    own: tuple[str, ...]
+    source: str
+    uncertain: str
+    optional: Callable[[Mapping[str, Any], str], Inventory] = nothing
+
+
+def family_of(config: Mapping[str, Any]) -> Family | None:
+    """The family that ``config`` describes, or None. Never raises, whatever the values are.
+
+    The most specific family is asked first. A stated ``projector_type`` decides, as it does in SpecForge and
+    SGLang; then an architecture or the keys of a head are enough. So a config with the keys of a head is that
+    family even where ``architectures`` still says DFlashDraftModel, and a config that names a head but states
+    none of its keys is, too.
+
+    Uncertain: keys of two heads without a ``projector_type`` give the first in the order of FAMILIES. A
+    target with a bundled draft (``dspark_*`` keys) is no draft. An unknown architecture is never guessed to
+    be plain DFlash: Laguna, for one, has the same keys and other tensors.
+    """
+    return next((family for family in FAMILIES if family.describes(config)), None)
+
+
+def family_of_names(names: Iterable[str]) -> Family | None:
+    """The family whose tensors these names are, under any prefix and also in foreign spellings, or None.
+
+    Names, not their number: DSpark and Domino have equally many tensors.
+
+    Uncertain: a head that is not in the file leaves no name, so a DSpark or Domino draft that lost its head
+    looks like DFlash, and a config without one pair of keys of DFlash2 like the other pair. A file with two
+    heads gets the first in the order of FAMILIES; the inventory then reports the other as unexpected.
+    """
+    found = set[str]()
+    for name in names:
+        found |= {family.name for family in FAMILIES if any(re.search(own, name) for own in family.own)}
+    return next((family for family in FAMILIES if family.name in found), None)
+
+
+def _is_dspark(config: Mapping[str, Any]) -> bool:
+    keys = head_keys(config, "dspark_config")
+    if "projector_type" in keys:
+        return bool(keys["projector_type"] == "dspark")
+    named = _names(config, dspark.ARCHITECTURES) or config.get("model_type") in ("qwen3_dspark", "k3_dspark")
+    return named or config.get("speculators_model_type") == "dspark" or bool(keys.get("markov_rank"))
+
+
+def _is_domino(config: Mapping[str, Any]) -> bool:
+    keys = head_keys(config)
+    if "projector_type" in keys:
+        return bool(keys["projector_type"] == "domino")
+    return _names(config, domino.ARCHITECTURES) or bool(keys.get("gru_hidden_dim"))
+
+
+def _is_dflash2(config: Mapping[str, Any]) -> bool:
+    keys = head_keys(config)
+    named = _names(config, dflash2.ARCHITECTURES) or config.get("model_type") == "qwen3_dflash2"
+    pairs = ("conv_kernel_size", "conv_group_size", "selector_rank", "selector_top_k")
+    return (
+        named
+        or config.get("speculators_model_type") == "dflash2"
+        or any(bool(keys.get(key)) for key in pairs)
+    )
+
+
+def _is_peagle(config: Mapping[str, Any]) -> bool:
+    return _names(config, peagle.ARCHITECTURES) or config.get("speculators_model_type") == "peagle"
+
+
+def _is_eagle3(config: Mapping[str, Any]) -> bool:
+    if _names(config, eagle3.ARCHITECTURES) or config.get("speculators_model_type") == "eagle3":
+        return True
+    return isinstance(config.get("eagle_config"), Mapping) and "dflash_config" not in config
+
+
+def _is_dflash(config: Mapping[str, Any]) -> bool:
+    if config.get("architectures"):
+        return _names(config, dflash.ARCHITECTURES)
+    return config.get("model_type") == "dflash" or isinstance(config.get("dflash_config"), Mapping)
+
+
+def _names(config: Mapping[str, Any], architectures: tuple[str, ...]) -> bool:
+    stated = config.get("architectures")
+    return isinstance(stated, list) and any(name in architectures for name in stated)
+
+
+# The most specific first: every family but EAGLE3 and P-EAGLE is DFlash with something added.
+FAMILIES: tuple[Family, ...] = (
+    Family(
+        name="dspark",
+        title="DSpark",
+        architectures=dspark.ARCHITECTURES,
+        describes=_is_dspark,
+        inventory=dspark.inventory,
+        own=(r"(?:^|\.)(?:markov_head|confidence_head|confidence_proj|markov_w[12])\.",),
+        source="specforge 0.2.0 and sglang 0.5.23, from code",
+        uncertain="engines differ in the defaults of absent switches; ModelOpt names the heads otherwise",
+    ),
+    Family(
+        name="domino",
+        title="Domino",
+        architectures=domino.ARCHITECTURES,
+        describes=_is_domino,
+        inventory=domino.inventory,
+        own=(r"(?:^|\.)prefix_gru\.", r"(?:^|\.)embed_proj\.[02]\."),
+        source="specforge 0.2.0 and sglang 0.5.23, from code",
+        uncertain="no published header was read",
+    ),
+    Family(
+        name="dflash2",
+        title="DFlash2",
+        architectures=dflash2.ARCHITECTURES,
+        describes=_is_dflash2,
+        inventory=dflash2.inventory,
+        own=(r"(?:^|\.)candidate_selector\.", r"\.(?:attention|mlp)_conv\."),
+        source="a published safetensors header, to the byte; sglang 0.5.23 and dflash 0.1.0, from code",
+        uncertain="drafts with latent attention are not inventoried",
+    ),
+    Family(
+        name="peagle",
+        title="P-EAGLE",
+        architectures=peagle.ARCHITECTURES,
+        describes=_is_peagle,
+        inventory=peagle.inventory,
+        own=(r"(?:^|\.)mask_hidden$",),
+        source="specforge 0.2.0, from code",
+        uncertain="no engine was found that serves this layout, and no published header was read",
+    ),
+    Family(
+        name="eagle3",
+        title="EAGLE3",
+        architectures=eagle3.ARCHITECTURES,
+        describes=_is_eagle3,
+        inventory=eagle3.inventory,
+        own=(r"(?:^|\.)midlayer\.", r"(?:^|\.)layers\.0\.hidden_norm\.weight$"),
+        source="specforge 0.2.0, sglang 0.5.14 and 0.5.23, from code",
+        uncertain="others write layers.0. for midlayer. or no t2d; latent attention is not inventoried",
+        optional=eagle3.optional,
+    ),
+    Family(
+        name="dflash",
+        title="DFlash",
+        architectures=dflash.ARCHITECTURES,
+        describes=_is_dflash,
+        inventory=dflash.inventory,
+        own=(r"(?:^|\.)(?:hidden_norm|context_proj|context_norm|output_norm_enc)\.weight$",),
+        source="a published safetensors header, to the byte; sglang 0.5.14, run",
+        uncertain="whatever has no head of its own looks like DFlash",
+    ),
+)
