@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from zoo.drafts import Inventory
 
 Config = dict[str, Any]
-WIDTH = {"BF16": 2, "F16": 2, "F32": 4, "I64": 8, "BOOL": 1}
 
 QWEN3_8B = {
     "hidden_size": 4096,
@@ -103,4 +101,4 @@ def with_head(config: Config, **changes: Any) -> Config:
 
 
 def nbytes(inventory: Inventory) -> int:
-    return sum(prod(spec.shape) * WIDTH[spec.dtype] for spec in inventory.values())
+    return sum(spec.nbytes for spec in inventory.values())
