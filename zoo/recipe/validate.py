@@ -7,7 +7,6 @@ applies.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,6 +52,8 @@ def at(marks: Marks, wanted: str) -> Where:
 
 def did_you_mean(word: str, known: Any) -> str:
     """`` Did you mean "x"?`` with the closest of ``known``, or nothing."""
+    import difflib  # only when something is misspelt
+
     close = difflib.get_close_matches(word, [str(item) for item in known], n=1, cutoff=0.6)
     return f' Did you mean "{close[0]}"?' if close else ""
 
