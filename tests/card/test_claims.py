@@ -76,6 +76,12 @@ def test_every_condition_of_a_claim_must_be_stated_by_its_record(
     assert missing in verdict.problem
 
 
+def test_what_a_measured_claim_compares_with_must_be_stated_too(kimi: Any) -> None:
+    against = replace(claim(3.7), against="stock draft")
+    assert "does not say against" in judge(against, (record(kimi),)).problem
+    assert judge(against, (record(kimi, against="stock draft"),)).code == ""
+
+
 def test_a_condition_that_a_result_states_differently_than_the_settings_is_that_of_the_result(
     kimi: Any,
 ) -> None:

@@ -332,6 +332,36 @@ def test_rope_parameters_hide_rope_scaling_from_engines(
     assert "C050" in codes(verify(here, standin))
 
 
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        "/rope_is_neox_style",
+        "/is_neox_style",
+        "/rope_scaling/truncate",
+        "/dflash_config/block_size",
+        "/head_dim",
+    ],
+)
+def test_a_null_that_an_engine_takes_for_a_value_is_found(
+    here: Zoo, standin: Path, config: dict[str, Any], pointer: str
+) -> None:
+    *parents, key = pointer.strip("/").split("/")
+    inner = config
+    for parent in parents:
+        inner = inner[parent]
+    inner[key] = None
+    (standin / "config.json").write_text(json.dumps(config))
+    assert "C014" in codes(verify(here, standin))
+
+
+@pytest.mark.parametrize("key", ["max_sequence_length", "seq_length", "v_head_dim", "attention_chunk_size"])
+def test_a_key_that_sglang_reads_beside_the_usual_ones_is_found(
+    here: Zoo, standin: Path, config: dict[str, Any], key: str
+) -> None:
+    (standin / "config.json").write_text(json.dumps({**config, key: 512}))
+    assert codes(verify(here, standin)) == {"C080"}
+
+
 def test_the_layout_of_transformers_5_means_the_same(
     here: Zoo, standin: Path, config: dict[str, Any]
 ) -> None:

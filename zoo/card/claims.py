@@ -29,8 +29,8 @@ class Verdict:
 def judge(claim: Claim, evidence: tuple[Evidence, ...]) -> Verdict:
     """Hold a measured claim against the record that it names.
 
-    A record may hold several results. Those count for which the record states every condition of the claim's
-    ``at``, with the same value: by the result itself, else by the settings, the engine or the host
+    A record may hold several results. Those count for which the record states every condition of the claim
+    (``at`` and ``against``), with the same value: by the result itself, else by the settings, the engine or the host
     (:func:`_stated`). None is taken on trust.
 
     The value must equal the measured one within rounding of the digits that the claim prints. A range must
@@ -44,7 +44,7 @@ def judge(claim: Claim, evidence: tuple[Evidence, ...]) -> Verdict:
         return Verdict(record, code="K004", problem=f"evidence {claim.evidence} is stale: {record.stale}")
     results = [result for result in record.results if _is_about(claim, record, result)]
     if not results:
-        at = ", ".join(f"{key} {value}" for key, value in claim.at.items())
+        at = ", ".join(f"{key} {value}" for key, value in _conditions(claim).items())
         problem = f"evidence {claim.evidence} does not measure {claim.metric}" + (f" at {at}" if at else "")
         return Verdict(record, code="K004", problem=problem + _instead(claim, record))
     ends_measured = _ends_measured(claim, results)
@@ -88,14 +88,19 @@ def value_text(value: float) -> str:
 def _is_about(claim: Claim, record: Evidence, result: Result) -> bool:
     stated = _stated(record, result)
     return claim.metric in result.measured and all(
-        key in stated and _is_same(value, stated[key]) for key, value in claim.at.items()
+        key in stated and _is_same(value, stated[key]) for key, value in _conditions(claim).items()
     )
+
+
+def _conditions(claim: Claim) -> dict[str, Any]:
+    """What the record must state: the claim's ``at``, and what it compares with."""
+    return {**claim.at, **({"against": claim.against} if claim.against else {})}
 
 
 def _instead(claim: Claim, record: Evidence) -> str:
     """What the record says of the first condition that none of its results meets."""
     stated = [_stated(record, each) for each in record.results if claim.metric in each.measured]
-    for key, value in claim.at.items() if stated else ():
+    for key, value in _conditions(claim).items() if stated else ():
         said = [each[key] for each in stated if key in each]
         if not said:
             return f"; it does not say {key}"

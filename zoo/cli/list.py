@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -65,5 +66,6 @@ def _table(rows: list[dict[str, Any]]) -> None:
         else:
             table.add_row(row["name"], row["version"], row["family"], row["target"], released)
     # In a pipe there is no width to fit into.
+    system: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     width = None if sys.stdout.isatty() else 200
-    Console(markup=False, highlight=False, width=width).print(table)
+    Console(markup=False, highlight=False, width=width, color_system=system).print(table)

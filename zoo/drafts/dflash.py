@@ -49,19 +49,24 @@ PLACES: Mapping[str, tuple[Path, ...]] = {
 # does not state changes what is served.
 READ_KEYS = frozenset(
     (
-        "architectures attention_bias attention_sink_bias attention_value_scale causal compression_config "
-        "conv_group_size conv_kernel_size dflash_config eagle_aux_hidden_state_layer_ids emb_dim "
-        "final_logit_softcapping gating gru_hidden_dim has_embed_tokens has_lm_head head_dim hidden_act "
-        "hidden_size input_embedding_scale intermediate_size is_causal is_neox_style "
-        "language_config layer_types llm_config mask_token "
-        "max_position_embeddings model_type num_attention_heads num_hidden_layers num_key_value_heads "
-        "output_multiplier partial_rotary_factor projector_type pure_draft_prefix_len quantization_config "
-        "rms_norm_eps rope_dim rope_is_neox_style rope_parameters rope_scaling rotary_dim "
-        "sample_from_anchor selector_rank selector_top_k shift_label sliding_window sliding_window_size "
-        "swa_window_size target_hidden_size text_config thinker_config tie_word_embeddings decoder "
-        "dual_chunk_attention_config use_gemma_norm "
-        "use_sliding_window use_swa vocab_size window_size"
+        "architectures attention_bias attention_chunk_size attention_sink_bias attention_value_scale "
+        "causal compression_config conv_group_size conv_kernel_size decoder dflash_config "
+        "dual_chunk_attention_config eagle_aux_hidden_state_layer_ids emb_dim final_logit_softcapping "
+        "gating gru_hidden_dim has_embed_tokens has_lm_head head_dim hidden_act hidden_size "
+        "input_embedding_scale intermediate_size is_causal is_neox_style language_config layer_types "
+        "llm_config mask_token max_position_embeddings max_seq_len max_sequence_length model_max_length "
+        "model_type num_attention_heads num_hidden_layers num_key_value_heads output_multiplier "
+        "partial_rotary_factor projector_type pure_draft_prefix_len quantization_config rms_norm_eps "
+        "rope_dim rope_is_neox_style rope_parameters rope_scaling rotary_dim sample_from_anchor "
+        "selector_rank selector_top_k seq_length shift_label sliding_window sliding_window_size "
+        "swa_head_dim swa_v_head_dim swa_window_size target_hidden_size text_config thinker_config "
+        "tie_word_embeddings use_gemma_norm use_sliding_window use_swa v_head_dim vocab_size "
+        "window_size"
     ).split()
+)
+# A null here means the same as an absent key to every engine; in other keys that engines read, it does not.
+HARMLESS_NULLS = frozenset(
+    ("sliding_window", "quantization_config", "compression_config", "layer_types", *BLOCKS)
 )
 _CANONICAL = {place: key for key, places in PLACES.items() for place in places}
 
@@ -88,7 +93,8 @@ def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
         else:
             flat[(key,)] = value
     found: dict[str, list[Stated]] = {}
-    # With rope_parameters, engines do not look at rope_scaling: what stands only there is no rope at all.
+    # Which of rope_parameters and rope_scaling wins differs between readers (C016 says so); take neither on
+    # trust: what stands only in rope_scaling beside rope_parameters is no rope at all.
     shadowed = isinstance(config.get("rope_parameters"), Mapping)
     for path in sorted(flat, key=_rank):
         if flat[path] is None or not all(map(is_plain, path)):

@@ -23,14 +23,12 @@ from zoo.printable import quoted
 from zoo.recipe import build, yamltree
 from zoo.recipe.model import Profile, Recipe, Target
 from zoo.recipe.validate import did_you_mean, plain, validate
-from zoo.results import Finding, Where
+from zoo.results import Finding, Severity, Where
 from zoo.schemas import schema
 from zoo.workspace import Zoo
 
 MAX_EXTENDS = 8
 _NAME = schema("recipe-1")["$defs"]["name"]["pattern"]
-# Files, tensors, hostile input, and numbers that no draft has: no reason makes these right.
-_UNWAIVABLE = re.compile(r"[FIX]\d{3}|D00[123]")
 T = TypeVar("T", Target, Profile)
 
 
@@ -211,6 +209,18 @@ def _version(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
     return []
 
 
+def _unwaivable(code: str) -> str | None:
+    """Why findings of ``code`` cannot be waived, or None if they can: warnings, and errors about the base
+    draft, an engine's hazard or a launch command, which a person may know better."""
+    from zoo.rules import RULES  # the rules need recipes
+
+    if code not in RULES:
+        return "there is no such rule"
+    if RULES[code].severity is Severity.ERROR and code[0] not in "BEL":
+        return "it means a broken file, a contradiction or hostile input"
+    return None
+
+
 def _unsplittable(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
     """Arguments of a profile that a shell could not split: a quote that is never closed."""
     lines = {f"/args/{index}": line for index, line in enumerate(data.get("args", ()))}
@@ -239,10 +249,10 @@ def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: s
         except ValueError:
             where = marks[f"/waivers/{index}/until"]
             found.append(Finding(f"{waiver['until']} is not a day", "write a real date", where, code="R007"))
-        if _UNWAIVABLE.fullmatch(waiver["code"]):
+        if (refusal := _unwaivable(waiver["code"])) is not None:
             where = marks[f"/waivers/{index}/code"]
-            message = f"{waiver['code']} cannot be waived: it means broken or hostile files"
-            found.append(Finding(message, "mend the checkpoint", where, code="R014"))
+            message = f"{waiver['code']} cannot be waived: {refusal}"
+            found.append(Finding(message, "mend the cause, or remove the waiver", where, code="R014"))
     for index, caveat in enumerate(data.get("caveats", ())):
         applies_to = caveat.get("applies_to", "") if isinstance(caveat, dict) else ""
         try:
@@ -252,6 +262,11 @@ def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: s
             message = f"{quoted(applies_to)} is not an engine with a version range"
             found.append(Finding(message, 'write it as "sglang <0.5.20"', where, code="R007"))
     for index, claim in enumerate(data.get("claims", ())):
+        if claim["source"] == "measured" and "text" in claim:
+            where = marks[f"/claims/{index}/text"]
+            message = f"claim {quoted(claim['metric'])}: a measured value has no text beside its evidence"
+            hint = "remove the text, or say it in a claim with source: reported"
+            found.append(Finding(message, hint, where, code="R013"))
         if (claim["source"] == "measured") != ("evidence" in claim):
             where = marks[f"/claims/{index}/source"]
             message = f"claim {quoted(claim['metric'])}: only a measured value names its evidence"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from zoo.drafts.dflash import BLOCKS, Stated, is_plain, is_read, read_config
+from zoo.drafts.dflash import BLOCKS, HARMLESS_NULLS, PLACES, READ_KEYS, Stated, is_plain, read_config
 from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
 from zoo.rules.config import against, name_of, place, same, shown
@@ -64,25 +64,47 @@ def not_where_engines_look(subject: Subject) -> Iterable[Finding]:
         )
 
 
-@rule("C014", "null-shadows", needs=("config",))
-def null_shadows(subject: Subject) -> Iterable[Finding]:
-    """A null in dflash_config hides the value at the top level.
+@rule("C014", "null", needs=("config",))
+def null(subject: Subject) -> Iterable[Finding]:
+    """A null where an engine takes it for a value.
 
-    What it does: looks for keys of dflash_config that are null.
-    Why is this bad: engines ask dflash_config first, and a key that is there answers, with null: aux layers
-    are then guessed and the block size becomes 16, whatever the top level says.
+    What it does: finds null in every key that an engine reads, at the top level and in dflash_config,
+    rope_scaling and rope_parameters; a few keys (sliding_window, quantization_config, ...) may be null.
+    Why is this bad: a key that is there answers, with null. In dflash_config it hides the value at the top
+    level, so that aux layers are guessed; rope_is_neox_style: null means false, another rope.
     Example: "dflash_config": {"target_layer_ids": null} beside "target_layer_ids": [1, 12].
     Use instead: the value, or no key at all.
-    Sources: sglang 0.5.14, parse_dflash_draft_config (dflash_cfg.get(key, top-level value)).
+    Sources: sglang 0.5.14, dflash_utils.py (dflash_cfg.get(key, top-level value)) and models/dflash.py.
     Since: 0.1.0
     """
-    nested = (subject.config or {}).get("dflash_config")
-    for key, value in (nested if isinstance(nested, dict) else {}).items():
-        if value is None:
-            message = f"dflash_config.{key} is null, which hides a value at the top level"
-            hint = "write the value, or remove the key"
-            lines = against(subject, key if is_read(key) else "dflash_config")
-            yield Finding(message, hint, place(f"/dflash_config/{key}"), lines)
+    config = subject.config or {}
+    for outer, block in [("", config), *((key, config.get(key)) for key in BLOCKS)]:
+        for key, value in block.items() if isinstance(block, dict) else ():
+            if value is None and (outer or (key in READ_KEYS | PLACES.keys() and key not in HARMLESS_NULLS)):
+                name = f"{outer}.{key}" if outer else key
+                message = f"{quoted(name)} is null, which engines do not take for absent"
+                lines = against(subject, key if key in PLACES else name)
+                pointer = f"/{outer}/{key}" if outer else f"/{key}"
+                yield Finding(message, "write the value, or remove the key", place(pointer), lines)
+
+
+@rule("C016", "rope-in-two-blocks", needs=("config",))
+def rope_in_two_blocks(subject: Subject) -> Iterable[Finding]:
+    """The config has both rope_parameters and rope_scaling.
+
+    What it does: refuses a config in which both are there and not empty.
+    Why is this bad: transformers 5.8 takes rope_scaling and throws rope_parameters away, with its theta;
+    other readers do the reverse. The same file means two drafts.
+    Example: "rope_scaling": {"rope_type": "yarn", ...} beside "rope_parameters": {"rope_theta": 50000}.
+    Use instead: one of the two.
+    Sources: transformers 5.8.1 (convert_rope_params_to_dict); sglang 0.5.14 (get_rope_config).
+    Since: 0.1.0
+    """
+    config = subject.config or {}
+    if config.get("rope_parameters") and config.get("rope_scaling"):
+        message = "rope_parameters and rope_scaling are both there, and readers differ in which one wins"
+        lines = () if subject.recipe is None else (subject.recipe.where("/draft/rope"),)
+        yield Finding(message, "keep one of the two", place("/rope_scaling"), lines)
 
 
 @rule("C015", "odd-key", needs=("config",))

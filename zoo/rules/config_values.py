@@ -49,7 +49,7 @@ def dtype(subject: Subject) -> Iterable[Finding]:
         named = (subject.config or {}).get(key)
         if named is None:
             continue
-        spelled = HEADER_DTYPE.get(str(named).removeprefix("torch."))
+        spelled = HEADER_DTYPE.get(str(named))
         if spelled is None or (found and spelled not in found):
             related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
             dtypes = ", ".join(sorted(found)) or "of no float type"

@@ -163,7 +163,7 @@ def assumed_pointer() -> None:
 def claim_source() -> None:
     """A claim says measured without evidence, or reported with it.
 
-    What it does: a measured claim names its evidence file, a reported one does not.
+    What it does: a measured claim names its evidence file and has no text; a reported one is free.
     Why is this bad: the card prints measured numbers differently from reported ones.
     Example: source: measured without evidence.
     Use instead: evidence: NAME, or source: reported.
@@ -175,8 +175,8 @@ def claim_source() -> None:
 def waiver_refused() -> None:
     """A waiver names a rule that cannot be waived.
 
-    What it does: refuses waivers of F (files), I (tensors), X (hostile input) and D001 to D003 (NaN, all
-    zero, constant).
+    What it does: lets warnings be waived, and errors about the base draft (B), an engine's hazard (E) or a
+    launch command (L); refuses every other error, and codes that do not exist.
     Why is this bad: a draft with such a finding is broken, and a waiver would release it as checked.
     Example: {code: D001, reason: we know, until: 2027-01-01}.
     Use instead: a mended checkpoint.
