@@ -30,8 +30,8 @@ def judge(claim: Claim, evidence: tuple[Evidence, ...]) -> Verdict:
     """Hold a measured claim against the record that it names.
 
     A record may hold several results. Those count for which the record states every condition of the claim
-    (``at`` and ``against``), with the same value: by the result itself, else by the settings, the engine or the host
-    (:func:`_stated`). None is taken on trust.
+    (``at`` and ``against``), with the same value: by the result itself, else by the settings, the engine or
+    the host (:func:`_stated`). None is taken on trust.
 
     The value must equal the measured one within rounding of the digits that the claim prints. A range must
     hold all measured values; and, unless both its ends are measured values, it may be no wider than
