@@ -13,6 +13,7 @@ INTERRUPTED = 130
 # Verb -> its line in the overview; the module is zoo.cli.VERB. Kept here so that --help imports none of them.
 VERBS = {
     "init": "Make a new zoo, or a new recipe.",
+    "adopt": "Write a recipe from an existing checkpoint.",
     "list": "What is in this zoo.",
     "show": "One recipe: its facts, files and standing.",
     "verify": "Check a draft against its recipe.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,10 +11,9 @@ from zoo.atomic import write_atomically
 from zoo.cli.app import App
 from zoo.errors import UsageError
 from zoo.printable import quoted
+from zoo.recipe.names import is_name
 from zoo.schemas import HERE
-
-_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,78}[a-z0-9])?")
-_STARTER = Path(__file__).parent.parent / "starter"
+from zoo.starter import starter
 
 
 @click.command("init")
@@ -30,15 +28,15 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
     Inside a zoo, without FOLDER: add the recipe NAME.
     """
     name = name or "example-draft"
-    if not _NAME.fullmatch(name) or ".." in name:
+    if not is_name(name):
         raise UsageError(
             f"{quoted(name)} cannot be a name", hint="use lower-case letters, digits, '.', '_' and '-'"
         )
     root = app.zoo.root if folder is None else folder
-    wanted = {f"recipes/{name}.yaml": _starter("recipe.yaml").replace("example-draft", name)}
+    wanted = {f"recipes/{name}.yaml": starter("recipe.yaml").replace("example-draft", name)}
     if folder is not None:
         wanted |= {
-            "zoo.toml": _starter("zoo.toml"),
+            "zoo.toml": starter("zoo.toml"),
             ".gitignore": "published/\n",
             **{
                 f".zoo/{path.name}": path.read_text(encoding="utf-8")
@@ -47,7 +45,7 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
         }
     for each in ("targets/example-target.yaml", "profiles/sglang-0.5.14-example.yaml"):
         if not (root / "recipes" / each).exists():
-            wanted[f"recipes/{each}"] = _starter(Path(each).name)
+            wanted[f"recipes/{each}"] = starter(Path(each).name)
     if folder is not None and (root / ".gitignore").exists():
         del wanted[".gitignore"]
     taken = [path for path in wanted if (root / path).exists()]
@@ -77,7 +75,3 @@ def _write(root: Path, wanted: dict[str, str]) -> None:
             with suppress(OSError):
                 done.rmdir() if done.is_dir() else done.unlink()
         raise
-
-
-def _starter(file: str) -> str:
-    return (_STARTER / file).read_text(encoding="utf-8")

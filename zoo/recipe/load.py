@@ -6,29 +6,23 @@ key. The merged result is validated, and each finding points at the file that sa
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
-
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import InvalidRecipeError, NoSuchRecipeError, UnreadableError
 from zoo.printable import quoted
-from zoo.recipe import build, yamltree
+from zoo.recipe import build, semantics, yamltree
 from zoo.recipe.model import Profile, Recipe, Target
+from zoo.recipe.names import is_name
 from zoo.recipe.validate import did_you_mean, plain, validate
-from zoo.results import Finding, Severity, Where
+from zoo.results import Finding, Where
 from zoo.schemas import schema
 from zoo.workspace import Zoo
 
 MAX_EXTENDS = 8
-_NAME = schema("recipe-1")["$defs"]["name"]["pattern"]
 T = TypeVar("T", Target, Profile)
 
 
@@ -71,7 +65,7 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
     if tree is None or findings:
         return Loaded(name, file, None, tuple(findings))
     data, marks = plain(tree, schema("recipe-1"))
-    findings += validate(data, marks, "recipe-1")
+    findings += _checked(data, marks, "recipe-1")
     target = _reference(
         zoo, "targets", data.get("target"), marks.get("/target"), build.target, "target-1", findings
     )
@@ -80,7 +74,7 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
         _reference(zoo, "profiles", each, marks.get(f"/serve/{i}"), build.profile, "profile-1", findings)
         for i, each in enumerate(served or [])
     ]
-    findings += _semantics(name, data, marks, file) if not findings else []
+    findings += semantics.of_recipe(name, data, marks) if not findings else []
     if findings or target is None or None in profiles:
         return Loaded(name, file, None, tuple(findings))
     ready = tuple(profile for profile in profiles if profile is not None)
@@ -164,7 +158,7 @@ def _reference(
     findings: list[Finding],
 ) -> T | None:
     """A target or profile file that the recipe names."""
-    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+    if not isinstance(name, str) or not is_name(name):
         return None  # the schema has said so
     known = sorted(path.stem for path in (zoo.recipes / folder).glob("*.yaml"))
     if name not in known:
@@ -177,100 +171,17 @@ def _reference(
     tree = _parse(zoo, path, own)
     if tree is not None and not own:
         data, marks = plain(tree, schema(schema_name))
-        own += validate(data, marks, schema_name)
+        own += _checked(data, marks, schema_name)
         if not own:
-            own += _own_name(name, data, marks) + _unsplittable(data, marks) + _version(data, marks)
+            own += semantics.of_reference(name, data, marks)
         if not own:
             return make(data, marks, zoo.shown(path))
     findings += own
     return None
 
 
-def _own_name(name: str, data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
-    if data["name"] == name:
-        return []
-    return [
-        Finding(
-            f"the file is called {name}.yaml but its name is {quoted(data['name'])}",
-            "give both the same name",
-            marks["/name"],
-            code="R011",
-        )
-    ]
-
-
-def _version(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
-    """A pinned engine version that packaging does not read."""
-    try:
-        Version(data.get("engine", "").partition("==")[2] or "0")
-    except InvalidVersion:
-        message = f"{quoted(data['engine'])} is no engine version"
-        return [Finding(message, "pin it as sglang==0.5.14", marks["/engine"], code="R007")]
-    return []
-
-
-def _unwaivable(code: str) -> str | None:
-    """Why findings of ``code`` cannot be waived, or None if they can: warnings, and errors about the base
-    draft, an engine's hazard or a launch command, which a person may know better."""
-    from zoo.rules import RULES  # the rules need recipes
-
-    if code not in RULES:
-        return "there is no such rule"
-    if RULES[code].severity is Severity.ERROR and code[0] not in "BEL":
-        return "it means a broken file, a contradiction or hostile input"
-    return None
-
-
-def _unsplittable(data: dict[str, Any], marks: dict[str, Where]) -> list[Finding]:
-    """Arguments of a profile that a shell could not split: a quote that is never closed."""
-    lines = {f"/args/{index}": line for index, line in enumerate(data.get("args", ()))}
-    found = []
-    for place, line in (lines | {"/command": data.get("command", "")}).items():
-        try:
-            shlex.split(line)
-        except ValueError as error:
-            message = f"{quoted(line)} is no argument: {str(error).lower()}"
-            found.append(Finding(message, "close the quote", marks.get(place, Where()), code="R007"))
-    return found
-
-
-def _semantics(name: str, data: dict[str, Any], marks: dict[str, Where], file: str) -> list[Finding]:
-    """What a schema cannot say: references inside the recipe, dates and version ranges."""
-    found = _own_name(name, data, marks)
-    for index, pointer in enumerate(data["draft"].get("assumed", ())):
-        if f"/draft{pointer}" not in marks:
-            known = [mark.removeprefix("/draft") for mark in marks if mark.startswith("/draft/")]
-            hint = did_you_mean(pointer, known).strip() or "name a key of draft, e.g. /rope"
-            where = marks[f"/draft/assumed/{index}"]
-            found.append(Finding(f"assumed: draft has no {quoted(pointer)}", hint, where, code="R012"))
-    for index, waiver in enumerate(data.get("waivers", ())):
-        try:
-            date.fromisoformat(waiver["until"])
-        except ValueError:
-            where = marks[f"/waivers/{index}/until"]
-            found.append(Finding(f"{waiver['until']} is not a day", "write a real date", where, code="R007"))
-        if (refusal := _unwaivable(waiver["code"])) is not None:
-            where = marks[f"/waivers/{index}/code"]
-            message = f"{waiver['code']} cannot be waived: {refusal}"
-            found.append(Finding(message, "mend the cause, or remove the waiver", where, code="R014"))
-    for index, caveat in enumerate(data.get("caveats", ())):
-        applies_to = caveat.get("applies_to", "") if isinstance(caveat, dict) else ""
-        try:
-            SpecifierSet(applies_to.partition(" ")[2])
-        except InvalidSpecifier:
-            where = marks[f"/caveats/{index}/applies_to"]
-            message = f"{quoted(applies_to)} is not an engine with a version range"
-            found.append(Finding(message, 'write it as "sglang <0.5.20"', where, code="R007"))
-    for index, claim in enumerate(data.get("claims", ())):
-        if claim["source"] == "measured" and "text" in claim:
-            where = marks[f"/claims/{index}/text"]
-            message = f"claim {quoted(claim['metric'])}: a measured value has no text beside its evidence"
-            hint = "remove the text, or say it in a claim with source: reported"
-            found.append(Finding(message, hint, where, code="R013"))
-        if (claim["source"] == "measured") != ("evidence" in claim):
-            where = marks[f"/claims/{index}/source"]
-            message = f"claim {quoted(claim['metric'])}: only a measured value names its evidence"
-            found.append(
-                Finding(message, "add evidence: NAME, or write source: reported", where, code="R013")
-            )
-    return found
+def _checked(data: dict[str, Any], marks: dict[str, Where], name: str) -> list[Finding]:
+    """What the schema says, and what is still TODO; a TODO is not also a wrong value."""
+    left = semantics.todos(data, marks)
+    places = {finding.where for finding in left}
+    return left + [finding for finding in validate(data, marks, name) if finding.where not in places]

@@ -184,6 +184,18 @@ def waiver_refused() -> None:
     """
 
 
+@reported("R016", "todo", needs=RECIPE)
+def todo() -> None:
+    """A value is still the word TODO.
+
+    What it does: looks for TODO in every value of recipe, target file and profile.
+    Why is this bad: zoo adopt writes it for what only a person can say, and nobody has said it yet.
+    Example: title: TODO.
+    Use instead: the value.
+    Since: 0.1.0
+    """
+
+
 @rule("R020", "unknown-value", severity=Severity.WARNING, needs=("recipe",))
 def unknown_value(subject: Subject) -> Iterable[Finding]:
     """A value is unknown.

@@ -1,0 +1,109 @@
+"""``zoo adopt``: a recipe from a checkpoint describes it, and leaves to people what is theirs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REPOSITORY, Ran
+from tests.corpus import kit
+from zoo.recipe.load import load_recipe
+from zoo.results import Severity
+from zoo.verify import verify_recipe
+from zoo.workspace import Zoo
+
+Run = Callable[..., Ran]
+TINY = REPOSITORY / "examples" / "tiny" / "tiny-ft"
+ANSWERS = {
+    "repo": "me/mine",
+    "title": "Mine",
+    "summary": "A draft.",
+    "run": "mine",
+    "checkpoint": "iter_0000001",
+}
+
+
+def adopted(run_zoo: Run, zoo: Zoo, folder: Path, name: str = "mine") -> Ran:
+    return run_zoo("--zoo", zoo.root, "adopt", folder, "--name", name)
+
+
+def answer(zoo: Zoo, name: str = "mine") -> None:
+    """Write what only a person can say."""
+    for path in (zoo.recipes / f"{name}.yaml", zoo.recipes / "targets" / f"{name}-target.yaml"):
+        text = path.read_text()
+        for key, value in ANSWERS.items():
+            text = re.sub(rf"\b{key}: TODO", f"{key}: {value}", text)
+        path.write_text(text)
+
+
+def test_what_is_still_todo_is_refused_by_name(run_zoo: Run, new_zoo: Zoo) -> None:
+    assert adopted(run_zoo, new_zoo, TINY).status == 0
+    found = load_recipe(new_zoo, "mine").findings
+    messages = " ".join(finding.message for finding in found)
+    assert {finding.code for finding in found} == {"R016"}
+    for key in ("repo", "title", "summary", "training.run", "training.export_of.checkpoint"):
+        assert f"{key} is still TODO" in messages
+    answer(new_zoo)
+    assert load_recipe(new_zoo, "mine").findings == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}},
+        {
+            "block_size": None,
+            "dflash_config": {"target_layer_ids": [0, 1, 2], "mask_token_id": 4, "block_size": 8},
+        },
+        {"dflash_config": {"target_layer_ids": [0, 1, 2], "mask_token_id": 4, "mask_token": "<m>"}},
+        {"sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"]},
+    ],
+)
+def test_an_adopted_recipe_describes_its_checkpoint(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    kit.good_draft(tmp_path / "draft", **changes)
+    assert adopted(run_zoo, new_zoo, tmp_path / "draft").status == 0
+    answer(new_zoo)
+    report = verify_recipe(new_zoo, "mine", checkpoint=str(tmp_path / "draft")).report
+    errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
+    assert errors == []
+
+
+def test_a_changed_checkpoint_contradicts_the_adopted_recipe(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    kit.good_draft(tmp_path / "draft")
+    adopted(run_zoo, new_zoo, tmp_path / "draft")
+    answer(new_zoo)
+    kit.edit_config(tmp_path / "draft", rope_theta=500000.0)
+    report = verify_recipe(new_zoo, "mine", checkpoint=str(tmp_path / "draft")).report
+    assert {"C050"} == {each.code for each in report.findings if each.severity is Severity.ERROR}
+
+
+def test_adopt_never_overwrites_and_refuses_other_families(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    assert adopted(run_zoo, new_zoo, TINY).status == 0
+    again = adopted(run_zoo, new_zoo, TINY)
+    assert again.status == 2
+    assert "exists already" in again.err
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["LlamaForCausalLMEagle3"]}))
+    other = adopted(run_zoo, new_zoo, tmp_path, "other")
+    assert other.status == 2
+    assert "an EAGLE3 draft" in other.err.replace("a EAGLE3", "an EAGLE3")
+    assert not (new_zoo.recipes / "other.yaml").exists()
+
+
+def test_adopt_says_what_the_config_lacks(run_zoo: Run, new_zoo: Zoo, tmp_path: Path) -> None:
+    kit.good_draft(tmp_path / "draft", dflash_config={"mask_token_id": 4})
+    ran = adopted(run_zoo, new_zoo, tmp_path / "draft")
+    assert ran.status == 2
+    assert "does not state target_layer_ids" in ran.err
