@@ -21,6 +21,7 @@ from safetensors import safe_open
 import zoo.standin as standins
 from tests.conftest import Ran
 from tests.release.tiny_zoo import make_zoo
+from zoo import aside
 from zoo.drafts.dflash import inventory
 from zoo.errors import UsageError
 from zoo.recipe.config import config_of
@@ -230,7 +231,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next_and_nothing_else_is(
     assert stopped_by(signal.SIGKILL, place / "out") == -signal.SIGKILL
     left = {path.name for path in place.iterdir()} - set(mine)
     assert len(left) == 2
-    with standins._built_aside(place / "out") as held:
+    with aside.built_aside(place / "out") as held:
         assert {path.name for path in place.iterdir()} == {*mine, held.name, f"{held.name}.lock"}
         # While one command writes, another one for the same place leaves its folder alone.
         write_standin(tiny, place / "out")

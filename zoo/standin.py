@@ -2,22 +2,13 @@
 
 With it anyone can try a whole pipeline (verify, launch, card, release) without the weights. Every weights
 file says in its metadata that it is a stand-in; rule D004 reads that, and ``zoo release --push`` refuses it.
-
-The folder is built beside its final place under a hidden name and renamed when it is complete, so that
-whatever stops the command (Ctrl-C, a full disk) leaves nothing behind. What a command left that was killed
-outright is removed by the next one for the same place: the lock beside the hidden folder is free then.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import re
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
@@ -25,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from zoo import __version__
+from zoo.aside import built_aside
 from zoo.checkpoint.writer import header_bytes
 from zoo.drafts import Inventory, TensorSpec
 from zoo.drafts.dflash import inventory
 from zoo.errors import UsageError
-from zoo.printable import quoted
 from zoo.recipe.config import config_of
 from zoo.recipe.model import Recipe
 from zoo.rules.deep import STANDIN_KEY
@@ -93,7 +84,7 @@ def write_standin(recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE) -> Standi
     shards = _shards(tensors, [name for name, kind in files.items() if kind == "weights"])
     mark = f"{recipe.name} {recipe.version}: right shapes, no trained weights"
     metadata = {"format": "pt", STANDIN_KEY: mark}
-    with _built_aside(out) as folder:
+    with built_aside(out) as folder:
         for name, kind in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,61 +98,6 @@ def write_standin(recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE) -> Standi
                 path.write_bytes(_placeholder(name, recipe))
         sizes = {name: (folder / name).stat().st_size for name in files}
     return Standin(out, sizes, len(tensors), sum(spec.nbytes for spec in tensors.values()))
-
-
-@contextmanager
-def _built_aside(out: Path) -> Iterator[Path]:
-    """A hidden folder beside ``out`` that becomes ``out`` if the block succeeds, and is removed if it does
-    not."""
-    out = out.resolve()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        what = "is not empty" if out.is_dir() else "is a file"
-        raise UsageError(f"{quoted(str(out))} {what}", hint="name a folder that does not exist yet")
-    made = [parent for parent in out.parents if not parent.exists()]
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(PermissionError):  # a folder that can be written to and not read
-            _remove_stale(out)
-        with _held(out) as folder:
-            folder.mkdir()
-            yield folder
-            folder.rename(out)
-    except BaseException:
-        with suppress(OSError):  # not empty: somebody else uses it by now
-            for parent in made:
-                parent.rmdir()
-        raise
-
-
-@contextmanager
-def _held(out: Path) -> Iterator[Path]:
-    """The path of a hidden folder beside ``out``, locked while the block runs and gone after it."""
-    folder = out.parent / f".{out.name}.{secrets.token_hex(4)}"
-    lock = _lock_of(folder)
-    try:
-        with lock.open("w") as file:
-            with suppress(OSError):  # a file system without locks, where nobody finds a stale folder either
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.unlink(missing_ok=True)
-
-
-def _remove_stale(out: Path) -> None:
-    """Remove the hidden folders for ``out`` whose lock nobody holds."""
-    pattern = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{8}}\.lock")
-    for lock in out.parent.iterdir():
-        if pattern.fullmatch(lock.name):
-            with suppress(OSError), lock.open("r+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
-                lock.unlink(missing_ok=True)
-
-
-def _lock_of(folder: Path) -> Path:
-    # A file beside the folder: over NFS, flock needs a descriptor that is open for writing (man 2 flock).
-    return folder.with_name(f"{folder.name}.lock")
 
 
 def _shards(tensors: Inventory, names: list[str]) -> dict[str, Inventory]:

@@ -17,6 +17,7 @@ VERBS = {
     "list": "What is in this zoo.",
     "show": "One recipe: its facts, files and standing.",
     "verify": "Check a draft against its recipe.",
+    "fix": "Write a mended copy of a checkpoint.",
     "launch": "Print the command that serves a draft.",
     "card": "Render the model card, or check it for drift.",
     "release": "Publish a version; without --push, a full dry run.",
