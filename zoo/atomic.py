@@ -1,9 +1,10 @@
-"""Writing a small file so that a reader sees the old content or the new one, never a part."""
+"""Writing small files so that a reader sees the old content or the new one, never a part."""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,3 +34,17 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Write all ``files``, or none: whatever stops it (a full disk, Ctrl-C), what was made by then goes."""
+    made: list[Path] = []
+    try:
+        for path, data in files.items():
+            made += [folder for folder in (*reversed(path.parents), path) if not folder.exists()]
+            write_atomically(path, data)
+    except BaseException:
+        for done in reversed(made):
+            with suppress(OSError):
+                done.rmdir() if done.is_dir() else done.unlink()
+        raise

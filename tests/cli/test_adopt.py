@@ -98,7 +98,7 @@ def test_adopt_never_overwrites_and_refuses_other_families(
     (tmp_path / "config.json").write_text(json.dumps({"architectures": ["LlamaForCausalLMEagle3"]}))
     other = adopted(run_zoo, new_zoo, tmp_path, "other")
     assert other.status == 2
-    assert "an EAGLE3 draft" in other.err.replace("a EAGLE3", "an EAGLE3")
+    assert "a draft of the EAGLE3 family" in other.err
     assert not (new_zoo.recipes / "other.yaml").exists()
 
 
@@ -107,3 +107,80 @@ def test_adopt_says_what_the_config_lacks(run_zoo: Run, new_zoo: Zoo, tmp_path: 
     ran = adopted(run_zoo, new_zoo, tmp_path / "draft")
     assert ran.status == 2
     assert "does not state target_layer_ids" in ran.err
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"note": ["? a"]},
+        {"model_type": "a\u0085b"},
+        {"note": "x" * 300_000},
+        {"note": [[[]] * 3] * 3, "b": [[[[]]]]},
+    ],
+)
+def test_a_recipe_that_would_not_read_back_is_not_written(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    kit.good_draft(tmp_path / "draft", **changes)
+    ran = adopted(run_zoo, new_zoo, tmp_path / "draft")
+    if ran.status == 0:
+        answer(new_zoo)
+        report = verify_recipe(new_zoo, "mine", checkpoint=str(tmp_path / "draft")).report
+        assert report.count(Severity.ERROR) == 0
+    else:
+        assert "cannot hold" in ran.err
+        assert not (new_zoo.recipes / "mine.yaml").exists()
+
+
+def test_rope_keys_that_a_recipe_cannot_state_are_named(run_zoo: Run, new_zoo: Zoo, tmp_path: Path) -> None:
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0, "factor": 1.0}
+    kit.good_draft(tmp_path / "draft", rope_theta=None, rope_parameters=rope)
+    ran = adopted(run_zoo, new_zoo, tmp_path / "draft")
+    assert ran.status == 0
+    assert "left out: rope_parameters.partial_rotary_factor" in ran.err
+    assert "left out: rope_parameters.factor" in ran.err
+
+
+def test_adopt_writes_all_three_files_or_none(run_zoo: Run, new_zoo: Zoo, tmp_path: Path) -> None:
+    profiles = new_zoo.recipes / "profiles"
+    kept = {path.name: path.read_bytes() for path in profiles.iterdir()}
+    for path in profiles.iterdir():
+        path.unlink()
+    profiles.rmdir()
+    profiles.write_text("in the way")
+    assert adopted(run_zoo, new_zoo, TINY).status == 2
+    assert not (new_zoo.recipes / "mine.yaml").exists()
+    assert not (new_zoo.recipes / "targets" / "mine-target.yaml").exists()
+    profiles.unlink()
+    (tmp_path / "outside").mkdir()
+    profiles.symlink_to(tmp_path / "outside")
+    ran = adopted(run_zoo, new_zoo, TINY)
+    assert ran.status == 2
+    assert "is a link" in ran.err
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert kept
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--target", "nosuch"], "no recipes/targets/nosuch.yaml"),
+        (["--profile", ""], "cannot be a name"),
+        (["--name", "b" * 76], "cannot be a name"),
+    ],
+)
+def test_adopt_refuses_names_that_lead_nowhere(
+    run_zoo: Run, new_zoo: Zoo, args: list[str], says: str
+) -> None:
+    ran = run_zoo("--zoo", new_zoo.root, "adopt", TINY, "--name", "mine", *args)
+    assert ran.status == 2
+    assert says in ran.err
+
+
+def test_adopt_of_a_folder_without_config_or_weights_says_so(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    assert "no config.json to read" in adopted(run_zoo, new_zoo, tmp_path).err
+    kit.good_draft(tmp_path / "draft")
+    (tmp_path / "draft" / kit.WEIGHTS).unlink()
+    assert "no weights that can be read" in adopted(run_zoo, new_zoo, tmp_path / "draft").err

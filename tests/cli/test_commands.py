@@ -313,7 +313,7 @@ def test_init_that_fails_leaves_nothing_behind(
         path.write_bytes(data)
         written.append(path)
 
-    monkeypatch.setattr("zoo.cli.init.write_atomically", full_after_two)
+    monkeypatch.setattr("zoo.atomic.write_atomically", full_after_two)
     ran = run_zoo("init", tmp_path / "new" / "zoo")
     assert ran.status == 2
     assert "No space left" in ran.err

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import click
 
-from zoo.atomic import write_atomically
+from zoo.atomic import write_all
 from zoo.cli.app import App
 from zoo.errors import UsageError
-from zoo.printable import quoted
+from zoo.printable import printable, quoted
 
 
 @click.command("adopt")
@@ -24,35 +27,62 @@ def command(app: App, folder: str, name: str, target: str | None, profile: str |
     """
     from zoo.checkpoint.folder import open_checkpoint
     from zoo.drafts.family import family_of
-    from zoo.recipe.adopt import adopt, as_yaml
-    from zoo.recipe.names import is_name
+    from zoo.recipe.adopt import adopt, as_yaml, unstated
     from zoo.starter import starter
     from zoo.verify import local_folder
 
-    for each in (name, target or name, profile or name):
-        if not is_name(each):
-            raise UsageError(
-                f"{quoted(each)} cannot be a name", hint="use lower-case letters, digits, '.', '_' and '-'"
-            )
+    if not folder:
+        raise UsageError("which folder?", hint="zoo adopt FOLDER --name NAME; is a variable unset?")
+    _check_names(app, name, target, profile)
     checkpoint = open_checkpoint(local_folder(None, folder), folder)
-    family = family_of(checkpoint.config or {})
+    shown = shlex.quote(printable(folder, keep=""))
+    if checkpoint.config is None:
+        raise UsageError(f"{quoted(folder)} has no config.json to read", hint=f"see: zoo verify {shown}")
+    family = family_of(checkpoint.config)
     if family is None or family.name != "dflash":
-        found = "no draft that this version knows" if family is None else f"a {family.title} draft"
+        found = (
+            "no draft that this version knows" if family is None else f"a draft of the {family.title} family"
+        )
         raise UsageError(f"{quoted(folder)} is {found}", hint="recipes are for DFlash drafts in this version")
     recipe, described = adopt(checkpoint, name, target or f"{name}-target", profile or f"{name}-profile")
     recipes = app.zoo.recipes
-    wanted = {recipes / f"{name}.yaml": as_yaml(recipe, "../.zoo/recipe-1.json")}
+    wanted = {recipes / f"{name}.yaml": as_yaml(recipe, "recipe-1", "../.zoo/recipe-1.json")}
     if target is None:
-        text = as_yaml(described, "../../.zoo/target-1.json")
+        text = as_yaml(described, "target-1", "../../.zoo/target-1.json")
         wanted[recipes / "targets" / f"{name}-target.yaml"] = text
     if profile is None:
         text = starter("sglang-0.5.14-example.yaml").replace("sglang-0.5.14-example", f"{name}-profile")
         text = text.replace("block-size 8", f"block-size {recipe['draft']['block_size']}")
         wanted[recipes / "profiles" / f"{name}-profile.yaml"] = text
     for path in wanted:
-        if path.exists():
-            raise UsageError(f"{app.zoo.shown(path)} exists already", hint="choose another --name")
-    for path, text in wanted.items():
-        write_atomically(path, text.encode())
+        _check_place(app, path)
+    write_all({path: text.encode() for path, text in wanted.items()})
+    for path in wanted:
         app.out(f"wrote {app.zoo.shown(path)}")
-    app.note(f"Write what is TODO, then: zoo verify {name} --checkpoint {folder}")
+    for key in unstated(checkpoint.config):
+        app.note(f"left out: {printable(key, keep='')}, which a recipe cannot state; verify will report it")
+    zoo = "" if app.folder == Path() else f" --zoo {shlex.quote(printable(str(app.folder), keep=''))}"
+    app.note(f"Write what is TODO, then: zoo{zoo} verify {name} --checkpoint {shown}")
+
+
+def _check_names(app: App, name: str, target: str | None, profile: str | None) -> None:
+    from zoo.recipe.names import is_name
+
+    given = (name, f"{name}-profile", *(each for each in (target, profile) if each is not None))
+    for each in given:
+        if not is_name(each):
+            hint = "use lower-case letters, digits, '.', '_' and '-', at most 72"
+            raise UsageError(f"{quoted(each)} cannot be a name", hint=hint)
+    for kind, named in (("targets", target), ("profiles", profile)):
+        if named is not None and not (app.zoo.recipes / kind / f"{named}.yaml").is_file():
+            hint = f"leave --{kind[:-1]} out to have one written"
+            raise UsageError(f"there is no recipes/{kind}/{named}.yaml", hint=hint)
+
+
+def _check_place(app: App, path: Path) -> None:
+    shown = app.zoo.shown(path)
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{shown} exists already", hint="choose another --name")
+    inside = app.zoo.root.resolve() / path.parent.relative_to(app.zoo.root)
+    if path.parent.exists() and path.parent.resolve() != inside:
+        raise UsageError(f"{app.zoo.shown(path.parent)} is a link", hint="put the folder itself there")

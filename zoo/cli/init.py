@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from zoo.atomic import write_atomically
+from zoo.atomic import write_all
 from zoo.cli.app import App
 from zoo.errors import UsageError
 from zoo.printable import quoted
@@ -52,7 +51,7 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
     if taken:
         hint = f"choose another name: zoo init{f' {folder}' if folder else ''} --recipe NAME"
         raise UsageError(f"{root / taken[0]} exists already", hint=hint)
-    _write(root, wanted)
+    write_all({root / path: text.encode() for path, text in wanted.items()})
     for path in wanted:
         app.out(f"wrote {root / path}")
     where = f" --zoo {folder}" if folder is not None and str(folder) != "." else ""
@@ -60,18 +59,3 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
     app.note(
         f"  zoo{where} standin {name} --out /tmp/{name} && zoo{where} verify {name} --checkpoint /tmp/{name}"
     )
-
-
-def _write(root: Path, wanted: dict[str, str]) -> None:
-    """Write all files, or none: whatever stops it (a full disk, Ctrl-C), what was made until then goes."""
-    made: list[Path] = []
-    try:
-        for path, text in wanted.items():
-            file = root / path
-            made += [folder for folder in (*reversed(file.parents), file) if not folder.exists()]
-            write_atomically(file, text.encode())
-    except BaseException:
-        for done in reversed(made):
-            with suppress(OSError):
-                done.rmdir() if done.is_dir() else done.unlink()
-        raise

@@ -5,6 +5,8 @@ The inverse of ``zoo.recipe.config.config_of``: a recipe adopted from a config d
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from io import StringIO
 from typing import Any
@@ -17,13 +19,19 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.drafts import HEADER_DTYPE
 from zoo.drafts.dflash import PLACES, read_config
 from zoo.errors import UsageError
-from zoo.printable import quoted
+from zoo.printable import printable, quoted
+from zoo.recipe import yamltree
+from zoo.recipe.validate import plain
+from zoo.schemas import schema
 
 TODO = "TODO"
 _TOKENIZER = "tokenizer.json tokenizer_config.json special_tokens_map.json vocab.json merges.txt".split()
+# Without these a recipe of a DFlash draft cannot be written (zoo/schemas/recipe-1.json).
 _NEEDED = (
-    "num_hidden_layers block_size target_layer_ids mask_token_id rope.theta hidden_size vocab_size".split()
-)
+    "num_hidden_layers block_size target_layer_ids mask_token_id rope.theta hidden_size vocab_size "
+    "intermediate_size num_attention_heads num_key_value_heads head_dim hidden_act rms_norm_eps model_type "
+    "max_position_embeddings"
+).split()
 # Stated elsewhere in a recipe, or read by no engine and different in every export.
 _NOT_CONFIG = frozenset(
     (
@@ -39,15 +47,20 @@ def adopt(
     """The recipe ``name`` of a DFlash ``checkpoint`` and the file of its ``target``, as plain documents.
 
     Raises:
-        UsageError: the config does not state what a recipe of a DFlash draft needs.
+        UsageError: there are no weights, or the config does not state what a recipe of a DFlash draft needs.
     """
+    if not checkpoint.tensors:
+        raise UsageError(
+            f"{quoted(checkpoint.source)} has no weights that can be read",
+            hint=f"see what is wrong: zoo verify {shlex.quote(printable(checkpoint.source, keep=''))}",
+        )
     config = checkpoint.config or {}
     stated = {key: places[0].value for key, places in read_config(config).items()}
     missing = [key for key in _NEEDED if key not in stated]
     if missing:
         raise UsageError(
             f"the config.json of {quoted(checkpoint.source)} does not state {', '.join(missing)}",
-            hint=f"see what it lacks: zoo verify {checkpoint.source}",
+            hint=f"see what it lacks: zoo verify {shlex.quote(printable(checkpoint.source, keep=''))}",
         )
     recipe = {
         "recipe": 1,
@@ -80,8 +93,25 @@ def adopt(
     return recipe, described
 
 
-def as_yaml(document: Mapping[str, Any], schema: str) -> str:
-    """The document as YAML, with the schema named in its first line for editors."""
+def unstated(config: Mapping[str, Any]) -> list[str]:
+    """Rope keys of the config that a recipe cannot state; verify will report them."""
+    known = {place for key, places in PLACES.items() if key.startswith("rope.") for place in places}
+    simple = read_config(config)["rope.type"][0].value == "default"
+    return [
+        f"{block}.{key}"
+        for block in ("rope_parameters", "rope_scaling")
+        if isinstance(inner := config.get(block), Mapping)
+        for key in inner
+        if (block, key) not in known or (simple and key not in ("rope_type", "type", "rope_theta"))
+    ]
+
+
+def as_yaml(document: Mapping[str, Any], schema_name: str, address: str) -> str:
+    """The document as YAML, with the schema's address in its first line for editors.
+
+    Raises:
+        UsageError: it holds something that does not survive being written and read by the strict reader.
+    """
     writer = YAML()
     writer.width = 110
     writer.default_flow_style = None
@@ -89,7 +119,14 @@ def as_yaml(document: Mapping[str, Any], schema: str) -> str:
     whole = CommentedMap(document)
     whole.fa.set_block_style()
     writer.dump(whole, text)
-    return f"# yaml-language-server: $schema={schema}\n{text.getvalue()}"
+    written = f"# yaml-language-server: $schema={address}\n{text.getvalue()}"
+    tree, findings = yamltree.parse(written.encode(), "recipe")
+    if tree is None or findings or plain(tree, schema(schema_name))[0] != document:
+        raise UsageError(
+            "the config holds a key or text that a recipe cannot hold",
+            hint="remove odd keys, control characters and very long values from config.json",
+        )
+    return written
 
 
 def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -108,6 +145,8 @@ def _kind(name: str) -> str | None:
     """What a file of the folder is declared as; None for what a release leaves out."""
     if name.endswith(".safetensors"):
         return "weights"
+    if not re.fullmatch(schema("recipe-1")["$defs"]["file"]["pattern"], name):
+        return None
     known = {"config.json": "config", INDEX_NAME: "index", **dict.fromkeys(_TOKENIZER, "tokenizer")}
     return known.get(name) or ("document" if name.endswith((".pdf", ".txt")) else None)
 
@@ -121,7 +160,11 @@ def _draft(config: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, An
     inner = dict(nested) if isinstance(nested, Mapping) else {}
     if isinstance(inner.get("mask_token"), str):
         mask["text"] = inner["mask_token"]
-    rest = {key: value for key, value in config.items() if key not in _NOT_CONFIG and key not in PLACES}
+    rest = {
+        key: value
+        for key, value in config.items()
+        if value is not None and key not in _NOT_CONFIG and key not in PLACES
+    }
     more = {key: value for key, value in inner.items() if key not in PLACES and key != "mask_token"}
     return {
         "layers": stated["num_hidden_layers"],
