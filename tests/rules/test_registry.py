@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+import zoo
 from zoo.results import Severity
 from zoo.rules import RULES, Level, Rule
 from zoo.rules.subject import Subject
@@ -43,6 +45,13 @@ def test_a_subject_without_materials_checks_nothing_and_says_why() -> None:
     assert {result.outcome for result in results} == {Outcome.NOT_CHECKED}
     assert all(result.reason for result in results)
     assert len(results) == len(RULES)
+
+
+def test_every_code_that_the_package_names_is_a_rule() -> None:
+    """A finding under a code without a rule would be selected by nobody, and vanish."""
+    sources = (Path(zoo.__file__).parent).rglob("*.py")
+    named = {code for path in sources for code in re.findall(r'"([RFICDBELTSKPX]\d{3})"', path.read_text())}
+    assert named - {"P001"} == set(RULES)  # P001 is only told apart where standing is read
 
 
 def test_severities_are_of_the_enumeration() -> None:

@@ -152,3 +152,16 @@ def auto_map(subject: Subject) -> Iterable[Finding]:
 def _checkpoint(subject: Subject) -> Checkpoint:
     assert subject.checkpoint is not None  # needs=("checkpoint",)
     return subject.checkpoint
+
+
+@reported("X010", "recipe-link", needs=("recipe_file",))
+def recipe_link() -> None:
+    """A recipe, target file or profile is a link that leads out of the zoo.
+
+    What it does: Resolves each of these files; it must lie in the zoo.
+    Why is this bad: A pull request could make the tool read, and quote in its messages, any file of the
+    machine that checks it.
+    Example: recipes/x.yaml -> /etc/passwd
+    Use instead: The file itself
+    Since: 0.1.0
+    """

@@ -270,6 +270,34 @@ def assumed_value(subject: Subject) -> Iterable[Finding]:
         yield Finding(f"draft{each.replace('/', '.')} is assumed", "confirm it with the training run", where)
 
 
+@rule("R025", "stated-not-checked", severity=Severity.WARNING, needs=("recipe",))
+def stated_not_checked(subject: Subject) -> Iterable[Finding]:
+    """The recipe states something that this version cannot check.
+
+    What it does: lists base.unchanged_tensors, training.data.disjoint_from and tokenizer.sha256 where they
+    are stated.
+    Why is this bad: it is not; but nobody has looked, and a statement must not pass for a check.
+    Example: disjoint_from: [SPEED-Bench].
+    Use instead: keep the statement, and check it by hand until the tool does.
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    recipe, target = subject.recipe, subject.recipe.target
+    places = [
+        (recipe.base is not None and recipe.base.unchanged_tensors, recipe.where("/base/unchanged_tensors")),
+        (recipe.training.data.get("disjoint_from"), recipe.where("/training/data/disjoint_from")),
+        (
+            target.data.get("tokenizer", {}).get("sha256", UNKNOWN) != UNKNOWN,
+            target.where("/tokenizer/sha256"),
+        ),
+    ]
+    for stated, where in places:
+        if stated:
+            name = (where.pointer or "").lstrip("/").replace("/", ".")
+            hint = "check it by hand; this version of zoo does not"
+            yield Finding(f"{name} is stated and not checked", hint, where)
+
+
 @rule("R023", "expired-waiver", severity=Severity.WARNING, needs=("recipe",))
 def expired_waiver(subject: Subject) -> Iterable[Finding]:
     """A waiver has expired.
