@@ -22,9 +22,8 @@ import zoo.standin as standins
 from tests.conftest import Ran
 from tests.release.tiny_zoo import make_zoo
 from zoo import aside
-from zoo.drafts.dflash import inventory
 from zoo.errors import UsageError
-from zoo.recipe.config import config_of
+from zoo.recipe.config import config_of, inventory_of
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
 from zoo.standin import Fill, write_standin
@@ -54,7 +53,7 @@ def test_kimi_is_written_sparse_in_well_under_a_second_with_every_tensor(here: Z
     assert (written.tensors, written.nbytes) == (69, KIMI_BYTES)
     assert sum(path.stat().st_blocks for path in out.iterdir()) * 512 < 1024 * 1024
     with safe_open(out / "model.safetensors", "numpy") as file:
-        assert sorted(file.keys()) == sorted(inventory(config_of(recipe), "bfloat16"))
+        assert sorted(file.keys()) == sorted(inventory_of(recipe))
         assert file.get_slice("fc.weight").get_shape() == [7168, 6 * 7168]
         assert file.metadata()["draft_zoo_standin"].startswith("kimi-ft-v3 1.0.0")
     assert json.loads((out / "config.json").read_text()) == config_of(recipe)

@@ -20,6 +20,7 @@ from zoo.checkpoint.jsonfile import JsonCodes, read_json
 from zoo.digests import basis_digest
 from zoo.errors import InvalidRecipeError, ZooError
 from zoo.printable import printable, quoted
+from zoo.recipe.config import proposals
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Outcome, Where
 from zoo.workspace import Zoo
@@ -264,14 +265,17 @@ def _impossible_counts(measured: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _against_recipe(record: Evidence, recipe: Recipe, shown: str) -> Iterator[Finding]:
-    """A draft with block size B proposes B - 1 tokens a step, so a step accepts 0 to B - 1 of them."""
-    size = recipe.draft.block_size
+    """A draft that proposes N tokens a step has 0 to N of them accepted, N + 1 entries."""
+    proposed = proposals(recipe)
+    if proposed is None:
+        return
+    size = proposed + 1
     for result in record.results:
         histogram = result.measured.get("accept_histogram")
         if histogram is not None and len(histogram) != size:
             yield Finding(
                 f"check {result.check}: the accept histogram has {len(histogram)} entries, but block size "
-                f"{size} gives {size}",
+                f"{recipe.draft.block_size} gives {size}",
                 "record the check again; evidence is never edited by hand",
                 Where(shown),
                 (recipe.where("/draft/block_size"),),

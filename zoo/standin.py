@@ -19,9 +19,9 @@ from zoo import __version__
 from zoo.aside import built_aside
 from zoo.checkpoint.writer import header_bytes
 from zoo.drafts import Inventory, TensorSpec
-from zoo.drafts.dflash import inventory
+from zoo.drafts.family import NotInventoriedError
 from zoo.errors import UsageError
-from zoo.recipe.config import config_of
+from zoo.recipe.config import config_of, inventory_of
 from zoo.recipe.model import Recipe
 from zoo.rules.deep import STANDIN_KEY
 
@@ -75,8 +75,8 @@ def write_standin(recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE) -> Standi
     """
     config = config_of(recipe)
     try:
-        tensors = inventory(config, recipe.checkpoint.dtype)
-    except (KeyError, TypeError) as error:
+        tensors = inventory_of(recipe)
+    except (KeyError, TypeError, NotInventoriedError) as error:
         raise UsageError(
             f"{recipe.file}: the config describes no draft: {error}", hint=f"run: zoo verify {recipe.name}"
         ) from error

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY, Ran
+from tests import tiny_drafts
 from tests.corpus import kit
 from zoo.recipe.load import load_recipe
 from zoo.results import Severity
@@ -88,17 +89,17 @@ def test_a_changed_checkpoint_contradicts_the_adopted_recipe(
     assert {"C050"} == {each.code for each in report.findings if each.severity is Severity.ERROR}
 
 
-def test_adopt_never_overwrites_and_refuses_other_families(
+def test_adopt_never_overwrites_and_refuses_what_it_does_not_know(
     run_zoo: Run, new_zoo: Zoo, tmp_path: Path
 ) -> None:
     assert adopted(run_zoo, new_zoo, TINY).status == 0
     again = adopted(run_zoo, new_zoo, TINY)
     assert again.status == 2
     assert "exists already" in again.err
-    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["LlamaForCausalLMEagle3"]}))
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["SomethingElse"]}))
     other = adopted(run_zoo, new_zoo, tmp_path, "other")
     assert other.status == 2
-    assert "a draft of the EAGLE3 family" in other.err
+    assert "is no draft that this version knows" in other.err
     assert not (new_zoo.recipes / "other.yaml").exists()
 
 
@@ -184,3 +185,19 @@ def test_adopt_of_a_folder_without_config_or_weights_says_so(
     kit.good_draft(tmp_path / "draft")
     (tmp_path / "draft" / kit.WEIGHTS).unlink()
     assert "no weights that can be read" in adopted(run_zoo, new_zoo, tmp_path / "draft").err
+
+
+@pytest.mark.parametrize("family", ["dflash2", "domino", "dspark", "eagle3"])
+def test_adopt_knows_every_family_that_an_engine_serves(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path, family: str
+) -> None:
+    tiny_drafts.write_tiny(tmp_path / "draft", family)
+    assert adopted(run_zoo, new_zoo, tmp_path / "draft", family).status == 0
+    recipe = (new_zoo.recipes / f"{family}.yaml").read_text()
+    assert f"family: {family}" in recipe
+    assert ("block_size" in recipe) == (family != "eagle3")
+    profile = (new_zoo.recipes / "profiles" / f"{family}-profile.yaml").read_text()
+    algorithm = {"dspark": "DSPARK", "eagle3": "EAGLE3"}.get(family, "DFLASH")
+    assert f"--speculative-algorithm {algorithm}\n" in profile
+    # SGLang 0.5.14 knows DFlash and EAGLE3 only.
+    assert ("sglang==0.5.14" in profile) == (family == "eagle3")

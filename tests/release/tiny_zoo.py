@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from zoo.checkpoint.writer import header_bytes
-from zoo.drafts.dflash import inventory
-from zoo.recipe.config import config_of
+from zoo.recipe.config import inventory_of
 from zoo.recipe.load import usable_recipe
 from zoo.standin import Fill, write_standin
 from zoo.workspace import find_zoo
@@ -99,7 +98,7 @@ def make_checkpoint(root: Path, folder: Path) -> None:
     """A checkpoint that nothing tells from a trained one: a random stand-in without its mark."""
     recipe = usable_recipe(find_zoo(root), "tiny")
     write_standin(recipe, folder, Fill.RANDOM)
-    tensors = inventory(config_of(recipe), recipe.checkpoint.dtype)
+    tensors = inventory_of(recipe)
     weights = folder / "model.safetensors"
     data = weights.read_bytes()[-sum(spec.nbytes for spec in tensors.values()) :]
     weights.write_bytes(header_bytes(tensors, {"format": "pt"}) + data)

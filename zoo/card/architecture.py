@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 from zoo.card.claims import value_text
 from zoo.card.markdown import Markdown, code, inline
-from zoo.drafts.dflash import inventory
 from zoo.engines.hazards import amplitudes
-from zoo.recipe.config import config_of
+from zoo.recipe.config import inventory_of, proposals
 from zoo.recipe.model import UNKNOWN, ModelRef, Recipe
 
 SHORT_DTYPE = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-ALGORITHMS = {"dflash": "DFlash: block diffusion, all positions of a block in one forward pass"}
+ALGORITHMS = {
+    "dflash": "DFlash: block diffusion, all positions of a block in one forward pass",
+    "dflash2": "DFlash2: block diffusion with grouped convolutions and a candidate selector",
+    "domino": "Domino: block diffusion, corrected by a recurrent head over the drafted prefix",
+    "dspark": "DSpark: block diffusion with a Markov head, and a confidence head where there is one",
+    "eagle3": "EAGLE3: autoregressive, one token per forward pass of the draft",
+    "peagle": "P-EAGLE: EAGLE3 that drafts several tokens in one forward pass",
+}
 CONVENTIONS = {
     "after-layer": "id k is the output of layer k",
     "before-layer": "id k is the input of layer k",
@@ -42,7 +48,7 @@ class Row:
 
 
 def size_of(recipe: Recipe) -> Size:
-    specs = inventory(config_of(recipe), recipe.checkpoint.dtype).values()
+    specs = inventory_of(recipe).values()
     return Size(len(specs), sum(spec.elements for spec in specs), sum(spec.nbytes for spec in specs))
 
 
@@ -87,14 +93,14 @@ def rows(recipe: Recipe) -> Iterator[Row]:
         served = reference(target.served, target.data["served_as"]["revision"])
         yield Row("Served as", Markdown(f"{served}{kind}"))
     yield Row("Algorithm", ALGORITHMS[recipe.checkpoint.family])
-    yield Row(
-        "Block size", f"{draft.block_size} ({_count(draft.block_size - 1, 'proposal')} per verify step)"
-    )
+    proposed = proposals(recipe)
+    if proposed is not None:
+        yield Row("Block size", f"{draft.block_size} ({_count(proposed, 'proposal')} per verify step)")
     yield Row("Layers", str(draft.layers))
     yield Row("Hidden size", str(config["hidden_size"]), _is_assumed(recipe, "/config/hidden_size"))
     heads = (
         f"{_count(config['num_attention_heads'], 'head')}, {config['num_key_value_heads']} KV heads, "
-        f"head_dim {config['head_dim']}"
+        f"head_dim {config.get('head_dim') or config['hidden_size'] // config['num_attention_heads']}"
     )
     yield Row("Attention", heads, _is_assumed(recipe, "/config/head_dim"))
     yield Row(
@@ -104,18 +110,15 @@ def rows(recipe: Recipe) -> Iterator[Row]:
     )
     yield Row("Vocabulary", str(config["vocab_size"]), _is_assumed(recipe, "/config/vocab_size"))
     ids = ", ".join(map(str, draft.aux_ids))
-    yield Row(
-        "Aux layers",
+    stated = (
         f"{ids} of {target.layers}: {len(draft.aux_ids)} x {target.hidden_size:,} hidden "
-        f"({CONVENTIONS[draft.aux_convention]})",
-        _is_assumed(recipe, "/aux_layers/ids"),
+        f"({CONVENTIONS[draft.aux_convention]})"
     )
-    token = (
-        Markdown(f"{draft.mask_token_id} {code(draft.mask_token)}")
-        if draft.mask_token
-        else str(draft.mask_token_id)
-    )
-    yield Row("Mask token", token, _is_assumed(recipe, "/mask_token"))
+    layers = stated if ids else Markdown(f"{UNKNOWN_WORD}: left to the engine")
+    yield Row("Aux layers", layers, _is_assumed(recipe, "/aux_layers/ids"))
+    if draft.mask_token_id is not None:
+        text = f" {code(draft.mask_token)}" if draft.mask_token else ""
+        yield Row("Mask token", Markdown(f"{draft.mask_token_id}{text}"), _is_assumed(recipe, "/mask_token"))
     yield from _rope(recipe)
     for key, name in (("rms_norm_eps", "RMS norm eps"), ("max_position_embeddings", "Max positions")):
         if config.get(key) is not None:

@@ -18,6 +18,7 @@ from zoo.engines.flags import flag_value
 from zoo.engines.hazards import ENGINE_NAMES, HAZARDS
 from zoo.engines.launch import launch_argv, shell
 from zoo.evidence import Evidence
+from zoo.recipe.config import proposals
 from zoo.recipe.model import UNKNOWN, Claim, ModelRef, Profile, Recipe
 from zoo.results import Outcome
 
@@ -58,7 +59,7 @@ def card_context(
         ],
         "assumed": any(row.assumed for row in architecture.rows(recipe)),
         "assumed_from": recipe.draft.assumed_from,
-        "block_size": recipe.draft.block_size,
+        "block_size": recipe.draft.block_size or "",
         "training": _training(recipe),
         "files": [_file(recipe, name, size) for name in recipe.checkpoint.files],
         "gates": [_gate(gate) for gate in standing.gates(recipe, evidence, state)],
@@ -104,7 +105,8 @@ def _profile(
     """One way to serve the draft, with the command of ``zoo launch``. It pins no revision of the draft: only
     a release on the Hub has a tag, and this version of the tool makes none."""
     argv = launch_argv(profile, target=recipe.target.served, draft=ModelRef(recipe.repo))
-    block = flag_value(argv, *_BLOCK_FLAGS)
+    block, proposed = flag_value(argv, *_BLOCK_FLAGS), proposals(recipe)
+    native = "" if proposed is None else str(proposed + 1)
     exports = [f"export {key}={shlex.quote(value)}" for key, value in profile.environment.items()]
     return {
         "name": profile.name,
@@ -112,8 +114,8 @@ def _profile(
         "hardware": f"{profile.gpus} x {profile.gpu}",
         "image": profile.image,
         "command": fenced("\n".join([*exports, shell(argv)]), "bash"),
-        "native_block": block == str(recipe.draft.block_size),
-        "other_block": block if block and block != str(recipe.draft.block_size) else "",
+        "native_block": block is not None and block == native,
+        "other_block": block if block and native and block != native else "",
         "gate": _gate(standing.served(recipe, profile, evidence, state)),
     }
 

@@ -20,14 +20,14 @@ from zoo.printable import printable, quoted
 @click.option("--profile", metavar="NAME", help="A profile here.  [default: a new one, NAME-profile]")
 @click.pass_obj
 def command(app: App, folder: str, name: str, target: str | None, profile: str | None) -> None:
-    """Write a recipe from a DFlash checkpoint.
+    """Write a recipe from a checkpoint.
 
     Everything that its files say is filled in; what only a person can say is left as TODO, which zoo verify
     refuses. What the config does not prove is unknown.
     """
     from zoo.checkpoint.folder import open_checkpoint
     from zoo.drafts.family import family_of
-    from zoo.recipe.adopt import adopt, as_yaml, unstated
+    from zoo.recipe.adopt import adopt, as_yaml, profile_for, unstated
     from zoo.starter import starter
     from zoo.verify import local_folder
 
@@ -39,12 +39,12 @@ def command(app: App, folder: str, name: str, target: str | None, profile: str |
     if checkpoint.config is None:
         raise UsageError(f"{quoted(folder)} has no config.json to read", hint=f"see: zoo verify {shown}")
     family = family_of(checkpoint.config)
-    if family is None or family.name != "dflash":
-        found = (
-            "no draft that this version knows" if family is None else f"a draft of the {family.title} family"
-        )
-        raise UsageError(f"{quoted(folder)} is {found}", hint="recipes are for DFlash drafts in this version")
-    recipe, described = adopt(checkpoint, name, target or f"{name}-target", profile or f"{name}-profile")
+    if family is None:
+        message = f"{quoted(folder)} is no draft that this version knows"
+        raise UsageError(message, hint=f"see what it is: zoo verify {shown}")
+    recipe, described = adopt(
+        checkpoint, family, name, target or f"{name}-target", profile or f"{name}-profile"
+    )
     recipes = app.zoo.recipes
     wanted = {recipes / f"{name}.yaml": as_yaml(recipe, "recipe-1", "../.zoo/recipe-1.json")}
     if target is None:
@@ -52,14 +52,14 @@ def command(app: App, folder: str, name: str, target: str | None, profile: str |
         wanted[recipes / "targets" / f"{name}-target.yaml"] = text
     if profile is None:
         text = starter("sglang-0.5.14-example.yaml").replace("sglang-0.5.14-example", f"{name}-profile")
-        text = text.replace("block-size 8", f"block-size {recipe['draft']['block_size']}")
+        text = profile_for(text, family.name, recipe["draft"].get("block_size"))
         wanted[recipes / "profiles" / f"{name}-profile.yaml"] = text
     for path in wanted:
         _check_place(app, path)
     write_all({path: text.encode() for path, text in wanted.items()})
     for path in wanted:
         app.out(f"wrote {app.zoo.shown(path)}")
-    for key in unstated(checkpoint.config):
+    for key in unstated(family, checkpoint.config):
         app.note(f"left out: {printable(key, keep='')}, which a recipe cannot state; verify will report it")
     zoo = "" if app.folder == Path() else f" --zoo {shlex.quote(printable(str(app.folder), keep=''))}"
     app.note(f"Write what is TODO, then: zoo{zoo} verify {name} --checkpoint {shown}")

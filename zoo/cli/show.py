@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import click
 
 from zoo.cli.app import App, format_option
-from zoo.drafts.dflash import inventory
 from zoo.printable import printable
-from zoo.recipe.config import config_of
+from zoo.recipe.config import inventory_of, proposals
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
 from zoo.release.log import read_log, versions
@@ -40,7 +39,7 @@ def command(app: App, name: str, form: str) -> None:
 
 def _facts(zoo: Zoo, recipe: Recipe) -> Iterator[tuple[str, str]]:
     draft, target = recipe.draft, recipe.target
-    specs = inventory(config_of(recipe), recipe.checkpoint.dtype)
+    specs = inventory_of(recipe)
     nbytes, elements = (
         sum(spec.nbytes for spec in specs.values()),
         sum(spec.elements for spec in specs.values()),
@@ -55,9 +54,12 @@ def _facts(zoo: Zoo, recipe: Recipe) -> Iterator[tuple[str, str]]:
     yield "source", recipe.checkpoint.source
     yield "family", f"{recipe.checkpoint.family}, {draft.layers} layers, hidden {hidden:,}"
     yield "tensors", f"{len(specs)}, {recipe.checkpoint.dtype}, {elements:,} parameters, {nbytes:,} bytes"
-    yield "block size", f"{draft.block_size} ({draft.block_size - 1} proposals per verify step)"
-    yield "aux layers", f"{list(draft.aux_ids)}, {draft.aux_convention} ({len(draft.aux_ids)} x {hidden:,})"
-    yield "mask token", str(draft.mask_token_id)
+    if draft.block_size is not None:
+        yield "block size", f"{draft.block_size} ({proposals(recipe)} proposals per verify step)"
+    ids = f"{list(draft.aux_ids)}, {draft.aux_convention} ({len(draft.aux_ids)} x {target.hidden_size:,})"
+    yield "aux layers", ids if draft.aux_ids else "unknown: left to the engine"
+    if draft.mask_token_id is not None:
+        yield "mask token", str(draft.mask_token_id)
     yield "rope", ", ".join(f"{key} {value}" for key, value in draft.rope.items())
     yield (
         "borrowed",

@@ -4,121 +4,40 @@ A block-diffusion draft: it reads the target's hidden states after a few aux lay
 and fills a whole block of mask tokens in one forward pass. Embedding and head are the target's. Qwen3-style
 layers.
 
-Sources: sglang 0.5.14, models/dflash.py and speculative/dflash_utils.py (parse_dflash_draft_config); the
-published safetensors headers of z-lab/dflash (tests/fixtures) agree with this inventory to the byte.
+Two layouts of the same have other names: Laguna norms each aux layer and gates its attention, and the
+assistant drafts call the fusion layer ``encoder``. Sliding windows need no tensors.
+
+Sources: sglang 0.5.14 and 0.5.23, models/dflash.py and speculative/dflash_utils.py
+(parse_dflash_draft_config, is_nemotron_35_draft_config); vllm 0.33.0, models/qwen3_dflash.py and
+laguna_dflash.py. The published safetensors headers of z-lab/dflash (tests/fixtures) agree with this inventory
+to the byte; that of a published Laguna draft was reported with as many parameters as here.
+
+Uncertain: the dtype of ``attention_sink_bias`` (SGLang holds it in float32 for Nemotron), and whether a Laguna
+file has q, k and v fused into ``qkv_proj``, as the converter of speculators expects; SGLang reads both. SGLang
+reads ``has_embed_tokens`` only of quantized Nemotron drafts, whose packed weights are not inventoried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from zoo.drafts import HEADER_DTYPE, Inventory, TensorSpec
-from zoo.drafts.parts import MAX_LAYERS, size
-
-ARCHITECTURES = ("DFlashDraftModel",)
-
-Path = tuple[str, ...]
-# The parts of config.json below the top level that engines read.
-BLOCKS = ("dflash_config", "rope_scaling", "rope_parameters")
-_ROPE_KEYS = (
-    "factor original_max_position_embeddings beta_fast beta_slow mscale mscale_all_dim attention_factor "
-    "attn_factor low_freq_factor high_freq_factor"
-).split()
-
-# Where a value may stand in config.json, in the order in which an engine looks. SGLang 0.5.14 reads a mask
-# token id only from dflash_config; 0.5.23 also from the top level.
-PLACES: Mapping[str, tuple[Path, ...]] = {
-    **{
-        key: (("dflash_config", key), (key,))
-        for key in ("block_size", "target_layer_ids", "mask_token_id", "num_target_layers")
-    },
-    "rope.theta": (("rope_parameters", "rope_theta"), ("rope_theta",)),
-    "rope.type": (
-        ("rope_parameters", "rope_type"),
-        ("rope_parameters", "type"),
-        ("rope_scaling", "rope_type"),
-        ("rope_scaling", "type"),
-    ),
-    **{f"rope.{key}": (("rope_parameters", key), ("rope_scaling", key)) for key in _ROPE_KEYS},
-}
-
-# Keys that some engine version reads (SGLang 0.5.14 or 0.5.23: models/dflash.py, speculative/dflash_utils.py,
-# configs/model_config.py), at the top level, inside dflash_config, or in both. A value here that the recipe
-# does not state changes what is served.
-READ_KEYS = frozenset(
-    (
-        "architectures attention_bias attention_chunk_size attention_sink_bias attention_value_scale "
-        "causal compression_config conv_group_size conv_kernel_size decoder dflash_config "
-        "dual_chunk_attention_config eagle_aux_hidden_state_layer_ids emb_dim final_logit_softcapping "
-        "gating gru_hidden_dim has_embed_tokens has_lm_head head_dim hidden_act hidden_size "
-        "input_embedding_scale intermediate_size is_causal is_neox_style language_config layer_types "
-        "llm_config mask_token max_position_embeddings max_seq_len max_sequence_length model_max_length "
-        "model_type num_attention_heads num_hidden_layers num_key_value_heads output_multiplier "
-        "partial_rotary_factor projector_type pure_draft_prefix_len quantization_config rms_norm_eps "
-        "rope_dim rope_is_neox_style rope_parameters rope_scaling rotary_dim sample_from_anchor "
-        "selector_rank selector_top_k seq_length shift_label sliding_window sliding_window_size "
-        "swa_head_dim swa_v_head_dim swa_window_size target_hidden_size text_config thinker_config "
-        "tie_word_embeddings use_gemma_norm use_sliding_window use_swa v_head_dim vocab_size "
-        "window_size"
-    ).split()
+from zoo.drafts.keys import DIFFUSION
+from zoo.drafts.parts import (
+    MAX_LAYERS,
+    NotInventoriedError,
+    attention_sizes,
+    layer_shapes,
+    names_one_of,
+    refuse_variants,
+    size,
 )
-# A null here means the same as an absent key to every engine; in other keys that engines read, it does not.
-HARMLESS_NULLS = frozenset(
-    ("sliding_window", "quantization_config", "compression_config", "layer_types", *BLOCKS)
-)
-_CANONICAL = {place: key for key, places in PLACES.items() for place in places}
 
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """A config value and the JSON pointer where it stands."""
-
-    value: Any
-    pointer: str
-
-
-def read_config(config: Mapping[str, Any]) -> dict[str, tuple[Stated, ...]]:
-    """The config as an engine sees it: canonical key -> every place that states it, the one that wins first.
-
-    ``block_size`` may stand at the top or in ``dflash_config``, rope in ``rope_theta`` and ``rope_scaling``
-    or (transformers 5) in ``rope_parameters``. A value of null counts as absent (in dflash_config it is an
-    error of its own, C014). A key with a dot or a slash is no key of any engine (C015) and is left out.
-    """
-    flat: dict[Path, Any] = {}
-    for key, value in config.items():
-        if key in BLOCKS and isinstance(value, Mapping):
-            flat |= {(key, inner): deep for inner, deep in value.items()}
-        else:
-            flat[(key,)] = value
-    found: dict[str, list[Stated]] = {}
-    # Which of rope_parameters and rope_scaling wins differs between readers (C016 says so); take neither on
-    # trust: what stands only in rope_scaling beside rope_parameters is no rope at all.
-    shadowed = isinstance(config.get("rope_parameters"), Mapping)
-    for path in sorted(flat, key=_rank):
-        if flat[path] is None or not all(map(is_plain, path)):
-            continue
-        key = _CANONICAL.get(path, ".".join(path))
-        if shadowed and path[0] == "rope_scaling" and key not in found:
-            key = ".".join(path)
-        found.setdefault(key, []).append(Stated(flat[path], "/" + "/".join(path)))
-    # Every engine takes the default rope where no type is stated.
-    found.setdefault("rope.type", [Stated("default", "")])
-    return {key: tuple(stated) for key, stated in found.items()}
-
-
-def is_plain(key: str) -> bool:
-    """Whether ``key`` can be a config key: no engine has one with a dot, slash or tilde."""
-    return not set(key) & set("./~")
-
-
-def is_read(key: str) -> bool:
-    """Whether some engine version reads the canonical key ``key`` of :func:`read_config`."""
-    outer, _, inner = key.rpartition(".")
-    if outer in ("rope_scaling", "rope_parameters", "rope"):
-        return True
-    return key in PLACES or (inner in READ_KEYS and outer in ("", "dflash_config"))
+LAGUNA_ARCHITECTURES = ("DFlashLagunaForCausalLM",)
+ASSISTANT_ARCHITECTURES = ("MuseGlimmerAssistantModel", "DFlashMuseGlimmerAssistantModel")
+ARCHITECTURES = ("DFlashDraftModel", *LAGUNA_ARCHITECTURES, *ASSISTANT_ARCHITECTURES)
+ASSISTANT_NAMES = {"fc.weight": "encoder.fc.weight", "hidden_norm.weight": "encoder.output_norm_enc.weight"}
 
 
 def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
@@ -127,42 +46,61 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
 
     Shapes, with H hidden, A attention heads, G KV heads, D head dim, I intermediate, K aux layers: fc [H,
     K*H]; per layer q [A*D, H], k and v [G*D, H], o [H, A*D], gate and up [I, H], down [H, I]; norms [H],
-    q_norm and k_norm [D].
+    q_norm and k_norm [D]. Laguna adds aux_hidden_norms.0 to K-1 [H] and per layer g_proj [A, H], or [A*D, H]
+    with ``gating`` per element; ``attention_sink_bias`` a bare parameter [A] per layer; ``has_embed_tokens``
+    embed_tokens [V, H].
 
     Raises:
         KeyError: a dimension is not stated anywhere in the config.
-        TypeError: a dimension is not a sensible integer.
+        TypeError: a dimension is not a sensible integer, or ``gating`` no value that an engine knows.
+        NotInventoriedError: latent attention, quantized weights with an own embedding, heads that differ
+            between the layers, or the nested config of speculators.
     """
-    stated = {key: places[0].value for key, places in read_config(config).items()}
-    hidden, inner = size(stated, "hidden_size"), size(stated, "intermediate_size")
-    heads, kv_heads = size(stated, "num_attention_heads"), size(stated, "num_key_value_heads")
-    head_dim = size(stated, "head_dim") if "head_dim" in stated else hidden // heads
-    ids = stated["target_layer_ids"]
-    if not isinstance(ids, list):
-        raise TypeError("target_layer_ids is not a list")
-    norm, q, kv = (hidden,), heads * head_dim, kv_heads * head_dim
-    layer: dict[str, tuple[int, ...]] = {
-        "input_layernorm.weight": norm,
-        "post_attention_layernorm.weight": norm,
-        "self_attn.q_proj.weight": (q, hidden),
-        "self_attn.k_proj.weight": (kv, hidden),
-        "self_attn.v_proj.weight": (kv, hidden),
-        "self_attn.o_proj.weight": (hidden, q),
-        "self_attn.q_norm.weight": (head_dim,),
-        "self_attn.k_norm.weight": (head_dim,),
-        "mlp.gate_proj.weight": (inner, hidden),
-        "mlp.up_proj.weight": (inner, hidden),
-        "mlp.down_proj.weight": (hidden, inner),
-    }
+    refuse_variants(config)
+    stated = {key: places[0].value for key, places in DIFFUSION.stated(config).items()}
+    hidden, q, kv = attention_sizes(stated)
+    heads, ids = size(stated, "num_attention_heads"), stated["target_layer_ids"]
+    if not isinstance(ids, list) or len(ids) > MAX_LAYERS:
+        raise TypeError(f"target_layer_ids is not a list of at most {MAX_LAYERS:,}")
+    norm: tuple[int, ...] = (hidden,)
+    layer = layer_shapes(stated, hidden)
+    layer |= {f"self_attn.{name}_norm.weight": (q // heads,) for name in "qk"}
     if stated.get("attention_bias") is True:
-        biases = {"q": (q,), "k": (kv,), "v": (kv,), "o": norm}
+        biases: dict[str, tuple[int, ...]] = {"q": (q,), "k": (kv,), "v": (kv,), "o": norm}
         layer |= {f"self_attn.{name}_proj.bias": shape for name, shape in biases.items()}
+    if stated.get("dflash_config.attention_sink_bias") is True:
+        layer["self_attn.attention_sink_bias"] = (heads,)
     shapes = {"fc.weight": (hidden, len(ids) * hidden), "hidden_norm.weight": norm, "norm.weight": norm}
+    if names_one_of(config, LAGUNA_ARCHITECTURES):
+        layer |= _gate(config, heads, q)
+        shapes |= {f"aux_hidden_norms.{index}.weight": norm for index in range(len(ids))}
+    if names_one_of(config, ASSISTANT_ARCHITECTURES):
+        shapes = {ASSISTANT_NAMES.get(name, name): shape for name, shape in shapes.items()}
+    if config.get("has_embed_tokens") is True:
+        shapes["embed_tokens.weight"] = (_unquantized_vocabulary(config), hidden)
     for index in range(size(stated, "num_hidden_layers", most=MAX_LAYERS)):
         shapes |= {f"layers.{index}.{name}": shape for name, shape in layer.items()}
     return {name: TensorSpec(HEADER_DTYPE[dtype], shape) for name, shape in sorted(shapes.items())}
 
 
-def _rank(path: Path) -> tuple[int, Path]:
-    key = _CANONICAL.get(path)
-    return (PLACES[key].index(path) if key else 0, path)
+def _gate(config: Mapping[str, Any], heads: int, q: int) -> dict[str, tuple[int, ...]]:
+    """Laguna's gate on the output of the attention. SGLang takes an absent ``gating`` as per head."""
+    per_layer = config.get("num_attention_heads_per_layer")
+    if isinstance(per_layer, list) and any(count != heads for count in per_layer):
+        raise NotInventoriedError("a Laguna draft whose layers differ in heads is not inventoried")
+    match config.get("gating", True):
+        case True | "per-head":
+            rows = heads
+        case "per-element":
+            rows = q
+        case False | None | "disabled":
+            return {}
+        case _:
+            raise TypeError("gating is not true, false, null, per-head, per-element or disabled")
+    return {"self_attn.g_proj.weight": (rows, size(config, "hidden_size"))}
+
+
+def _unquantized_vocabulary(config: Mapping[str, Any]) -> int:
+    if config.get("quantization_config") is not None:
+        raise NotInventoriedError("a quantized draft with an embedding of its own is not inventoried")
+    return size(config, "vocab_size")

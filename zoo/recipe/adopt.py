@@ -16,8 +16,9 @@ from ruamel.yaml.comments import CommentedMap
 
 from zoo.checkpoint.index import INDEX_NAME
 from zoo.checkpoint.model import Checkpoint
-from zoo.drafts import HEADER_DTYPE
-from zoo.drafts.dflash import PLACES, read_config
+from zoo.drafts import HEADER_DTYPE, Inventory
+from zoo.drafts.family import Family, NotInventoriedError
+from zoo.drafts.keys import DIFFUSION, ROPE_BLOCKS, Keys, keys_of
 from zoo.errors import UsageError
 from zoo.printable import printable, quoted
 from zoo.recipe import yamltree
@@ -26,28 +27,28 @@ from zoo.schemas import schema
 
 TODO = "TODO"
 _TOKENIZER = "tokenizer.json tokenizer_config.json special_tokens_map.json vocab.json merges.txt".split()
-# Without these a recipe of a DFlash draft cannot be written (zoo/schemas/recipe-1.json).
+# Without these a recipe cannot be written (zoo/schemas/recipe-1.json).
 _NEEDED = (
-    "num_hidden_layers block_size target_layer_ids mask_token_id rope.theta hidden_size vocab_size "
-    "intermediate_size num_attention_heads num_key_value_heads head_dim hidden_act rms_norm_eps model_type "
-    "max_position_embeddings"
+    "num_hidden_layers rope.theta hidden_size vocab_size intermediate_size num_attention_heads "
+    "num_key_value_heads hidden_act rms_norm_eps model_type max_position_embeddings"
 ).split()
+_NEEDED_OF_A_BLOCK = ("block_size", "target_layer_ids", "mask_token_id")
 # Stated elsewhere in a recipe, or read by no engine and different in every export.
 _NOT_CONFIG = frozenset(
     (
-        "auto_map dtype torch_dtype dflash_config rope_scaling rope_parameters rope_theta num_hidden_layers "
-        "transformers_version _name_or_path"
+        "auto_map dtype torch_dtype dflash_config eagle_config rope_scaling rope_parameters rope_theta "
+        "num_hidden_layers transformers_version _name_or_path eagle_aux_hidden_state_layer_ids"
     ).split()
 )
 
 
 def adopt(
-    checkpoint: Checkpoint, name: str, target: str, profile: str
+    checkpoint: Checkpoint, family: Family, name: str, target: str, profile: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The recipe ``name`` of a DFlash ``checkpoint`` and the file of its ``target``, as plain documents.
+    """The recipe ``name`` of a ``checkpoint`` of ``family`` and the file of its ``target``, as documents.
 
     Raises:
-        UsageError: there are no weights, or the config does not state what a recipe of a DFlash draft needs.
+        UsageError: there are no weights, or the config does not state what a recipe of the family needs.
     """
     if not checkpoint.tensors:
         raise UsageError(
@@ -55,8 +56,15 @@ def adopt(
             hint=f"see what is wrong: zoo verify {shlex.quote(printable(checkpoint.source, keep=''))}",
         )
     config = checkpoint.config or {}
-    stated = {key: places[0].value for key, places in read_config(config).items()}
-    missing = [key for key in _NEEDED if key not in stated]
+    keys = keys_of(family.name)
+    if keys is None:
+        raise UsageError(
+            f"{quoted(checkpoint.source)} is a draft of the {family.title} family",
+            hint="this version has no recipes for that family; zoo verify FOLDER says what it can",
+        )
+    stated = {key: places[0].value for key, places in keys.stated(config).items()}
+    needed = [*_NEEDED, *(_NEEDED_OF_A_BLOCK if keys is DIFFUSION else ())]
+    missing = [key for key in needed if key not in stated]
     if missing:
         raise UsageError(
             f"the config.json of {quoted(checkpoint.source)} does not state {', '.join(missing)}",
@@ -71,8 +79,8 @@ def adopt(
         "summary": TODO,
         "license": "unknown",
         "target": target,
-        "checkpoint": _checkpoint(checkpoint),
-        "draft": _draft(config, stated),
+        "checkpoint": _checkpoint(checkpoint, family, config),
+        "draft": _draft(checkpoint, keys, config, stated),
         "training": {
             "run": TODO,
             "export_of": {"checkpoint": TODO, "step": "unknown"},
@@ -87,23 +95,45 @@ def adopt(
         "repo": TODO,
         "revision": "unknown",
         "layers": stated.get("num_target_layers", TODO),
-        "hidden_size": stated["hidden_size"],
+        "hidden_size": stated.get("target_hidden_size", stated["hidden_size"]),
         "vocab_size": stated["vocab_size"],
     }
     return recipe, described
 
 
-def unstated(config: Mapping[str, Any]) -> list[str]:
+def unstated(family: Family, config: Mapping[str, Any]) -> list[str]:
     """Rope keys of the config that a recipe cannot state; verify will report them."""
-    known = {place for key, places in PLACES.items() if key.startswith("rope.") for place in places}
-    simple = read_config(config)["rope.type"][0].value == "default"
+    keys = keys_of(family.name) or DIFFUSION
+    known = {place for key, places in keys.places.items() if key.startswith("rope.") for place in places}
+    simple = keys.stated(config)["rope.type"][0].value == "default"
     return [
         f"{block}.{key}"
-        for block in ("rope_parameters", "rope_scaling")
+        for block in ROPE_BLOCKS
         if isinstance(inner := config.get(block), Mapping)
         for key in inner
         if (block, key) not in known or (simple and key not in ("rope_type", "type", "rope_theta"))
     ]
+
+
+def profile_for(profile: str, family: str, block: int | None) -> str:
+    """The starter's profile, of a DFlash draft on SGLang 0.5.14, for another family and block size."""
+    speculate = {
+        "dspark": ["--speculative-algorithm DSPARK"],
+        "eagle3": [
+            "--speculative-algorithm EAGLE3",
+            "--speculative-num-steps 3",
+            "--speculative-eagle-topk 1",
+            "--speculative-num-draft-tokens 4",
+        ],
+        "peagle": ["TODO"],  # no SGLang version that is known here serves it
+    }.get(family, ["--speculative-algorithm DFLASH", f"--speculative-dflash-block-size {block}"])
+    lines = profile.replace("  - --speculative-dflash-block-size 8\n", "")
+    lines = lines.replace(
+        "  - --speculative-algorithm DFLASH\n", "".join(f"  - {each}\n" for each in speculate)
+    )
+    if family in ("dflash2", "domino", "dspark"):  # SGLang 0.5.14 knows none of these
+        lines = lines.replace("0.5.14", "0.5.23")
+    return lines
 
 
 def as_yaml(document: Mapping[str, Any], schema_name: str, address: str) -> str:
@@ -129,16 +159,26 @@ def as_yaml(document: Mapping[str, Any], schema_name: str, address: str) -> str:
     return written
 
 
-def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+def _checkpoint(checkpoint: Checkpoint, family: Family, config: Mapping[str, Any]) -> dict[str, Any]:
     spelled = {header: name for name, header in HEADER_DTYPE.items()}
     held = [tensor.dtype for tensor in checkpoint.tensors.values() if tensor.dtype in spelled]
+    dtype = spelled[max(sorted(set(held)), key=held.count, default="BF16")]
+    optional = [name for name in _optional(family, config, dtype) if name in checkpoint.tensors]
     return {
         "source": "unknown",
-        "family": "dflash",
+        "family": family.name,
         "tensors": len(checkpoint.tensors),
-        "dtype": spelled[max(sorted(set(held)), key=held.count, default="BF16")],
+        **({"optional": optional} if optional else {}),
+        "dtype": dtype,
         "files": {name: kind for name in checkpoint.files if (kind := _kind(name)) is not None},
     }
+
+
+def _optional(family: Family, config: Mapping[str, Any], dtype: str) -> Inventory:
+    try:
+        return family.optional(config, dtype)
+    except (KeyError, TypeError, ZeroDivisionError, NotInventoriedError):
+        return {}  # verify says what is wrong
 
 
 def _kind(name: str) -> str | None:
@@ -151,32 +191,40 @@ def _kind(name: str) -> str | None:
     return known.get(name) or ("document" if name.endswith((".pdf", ".txt")) else None)
 
 
-def _draft(config: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+def _draft(
+    checkpoint: Checkpoint, keys: Keys, config: Mapping[str, Any], stated: Mapping[str, Any]
+) -> dict[str, Any]:
     rope = {
-        key.removeprefix("rope."): stated[key] for key in PLACES if key.startswith("rope.") and key in stated
+        key.removeprefix("rope."): stated[key]
+        for key in keys.places
+        if key.startswith("rope.") and key in stated
     }
-    mask = {"id": stated["mask_token_id"]}
-    nested = config.get("dflash_config")
+    nested = config.get(keys.own)
     inner = dict(nested) if isinstance(nested, Mapping) else {}
-    if isinstance(inner.get("mask_token"), str):
-        mask["text"] = inner["mask_token"]
+    mask = {}
+    if "mask_token_id" in keys.places:
+        mask = {"id": stated["mask_token_id"]}
+        if isinstance(inner.get("mask_token"), str):
+            mask["text"] = inner["mask_token"]
+    elsewhere = {place[-1] for places in keys.places.values() for place in places}
     rest = {
         key: value
         for key, value in config.items()
-        if value is not None and key not in _NOT_CONFIG and key not in PLACES
+        if value is not None and key not in _NOT_CONFIG and key not in elsewhere
     }
-    more = {key: value for key, value in inner.items() if key not in PLACES and key != "mask_token"}
+    more = {key: value for key, value in inner.items() if key not in {*elsewhere, "mask_token"}}
+    borrowed = [name for name in ("embed_tokens", "lm_head") if f"{name}.weight" not in checkpoint.tensors]
     return {
         "layers": stated["num_hidden_layers"],
-        "block_size": stated["block_size"],
-        "aux_layers": {"ids": stated["target_layer_ids"], "convention": "unknown"},
-        "mask_token": mask,
+        **({"block_size": stated["block_size"]} if "block_size" in keys.places else {}),
+        "aux_layers": {"ids": stated.get("target_layer_ids", "unknown"), "convention": "unknown"},
+        **({"mask_token": mask} if mask else {}),
         "rope": {
             "type": rope.pop("type"),
             "theta": rope.pop("theta"),
             **rope,
             "amplitude_as_trained": "unknown",
         },
-        "borrows": {"embed_tokens": "target", "lm_head": "target"},
-        "config": rest | ({"dflash_config": more} if more else {}),
+        "borrows": dict.fromkeys(borrowed, "target"),
+        "config": rest | ({keys.own: more} if more else {}),
     }

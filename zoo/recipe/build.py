@@ -112,6 +112,7 @@ def _checkpoint(data: Mapping[str, Any]) -> CheckpointSpec:
         source=data["source"],
         family=data["family"],
         tensors=data["tensors"],
+        optional=tuple(data.get("optional", ())),
         dtype=data["dtype"],
         files={name: entry["kind"] for name, entry in files.items()},
         about={name: entry["about"] for name, entry in files.items() if "about" in entry},
@@ -122,11 +123,11 @@ def _draft(data: Mapping[str, Any]) -> Draft:
     rope = dict(data["rope"])
     return Draft(
         layers=data["layers"],
-        block_size=data["block_size"],
-        aux_ids=tuple(data["aux_layers"]["ids"]),
+        block_size=data.get("block_size"),
+        aux_ids=() if data["aux_layers"]["ids"] == UNKNOWN else tuple(data["aux_layers"]["ids"]),
         aux_convention=data["aux_layers"]["convention"],
-        mask_token_id=data["mask_token"]["id"],
-        mask_token=data["mask_token"].get("text"),
+        mask_token_id=data.get("mask_token", {}).get("id"),
+        mask_token=data.get("mask_token", {}).get("text"),
         amplitude_as_trained=rope.pop("amplitude_as_trained", None),
         rope=rope,
         borrows=data["borrows"],

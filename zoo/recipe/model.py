@@ -76,11 +76,13 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSpec:
-    """What the recipe says of the files: ``files`` maps name to kind, ``about`` to a line of description."""
+    """What the recipe says of the files: ``files`` maps name to kind, ``about`` to a line of description.
+    ``optional`` are tensors in them that the family leaves open, e.g. the embedding of an EAGLE3 draft."""
 
     source: str
     family: str
     tensors: int
+    optional: tuple[str, ...]
     dtype: str
     files: Mapping[str, str]
     about: Mapping[str, str]
@@ -90,15 +92,16 @@ class CheckpointSpec:
 class Draft:
     """The architecture as a person decided it; ``config`` holds every other key of config.json.
 
-    ``aux_ids`` are target layers in the order of the columns of fc; ``rope`` has ``type``, ``theta`` and
-    the scaling keys.
+    ``aux_ids`` are target layers in the order of the columns of fc, empty where nobody knows them (an EAGLE3
+    draft may leave them to the engine); ``rope`` has ``type``, ``theta`` and the scaling keys. A family
+    without a block size or a mask token has None there.
     """
 
     layers: int
-    block_size: int
+    block_size: int | None
     aux_ids: tuple[int, ...]
     aux_convention: str
-    mask_token_id: int
+    mask_token_id: int | None
     mask_token: str | None
     rope: Mapping[str, Any]
     amplitude_as_trained: float | Unknown | None

@@ -10,7 +10,9 @@ from typing import Any
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from zoo.drafts.keys import keys_of
 from zoo.printable import quoted
+from zoo.recipe.model import UNKNOWN
 from zoo.recipe.validate import Marks, at, did_you_mean, pointer
 from zoo.results import Finding, Severity, Where
 
@@ -19,7 +21,7 @@ Data = dict[str, Any]
 
 def of_recipe(name: str, data: Data, marks: Marks) -> list[Finding]:
     """A recipe that its schema accepts: its name, then what each part of it means."""
-    parts = (_assumed, _waivers, _caveats, _claims)
+    parts = (_family, _assumed, _waivers, _caveats, _claims)
     return [*_own_name(name, data, marks), *(found for part in parts for found in part(data, marks))]
 
 
@@ -57,6 +59,24 @@ def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...]
             yield from _leaves(inner, (*path, key))
     else:
         yield path, value
+
+
+def _family(data: Data, marks: Marks) -> Iterator[Finding]:
+    """The draft section has the parts that its family has: a block size, say."""
+    family, draft = data["checkpoint"]["family"], data["draft"]
+    keys = keys_of(family)
+    places = {} if keys is None else keys.places
+    for part, key in (("block_size", "block_size"), ("mask_token", "mask_token_id")):
+        if key in places and part not in draft:
+            message = f"draft: {part} is missing, which a {family} draft has"
+            yield Finding(message, f"add {part}", marks["/draft"], code="R006")
+        if key not in places and part in draft:
+            message = f"draft.{part}: a {family} draft has no {part.replace('_', ' ')}"
+            yield Finding(message, "remove it, or correct the family", marks[f"/draft/{part}"], code="R017")
+    if "block_size" in places and draft["aux_layers"]["ids"] == UNKNOWN:
+        message = f"draft.aux_layers.ids is unknown, and engines guess the aux layers of a {family} draft"
+        where = marks["/draft/aux_layers/ids"]
+        yield Finding(message, "write the ids of the training run", where, code="R017")
 
 
 def _assumed(data: Data, marks: Marks) -> Iterator[Finding]:

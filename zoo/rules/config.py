@@ -7,11 +7,11 @@ of 16), so a key that an engine reads must be stated, with the value of the reci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from zoo.checkpoint.model import Checkpoint
-from zoo.drafts.dflash import Stated, is_read, read_config
+from zoo.drafts.keys import DIFFUSION, Stated
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, recipe_pointer
 from zoo.recipe.model import Recipe
@@ -24,7 +24,8 @@ BOTH = ("recipe", "config")
 _DIMENSIONS = frozenset(
     (
         "hidden_size intermediate_size num_attention_heads num_key_value_heads head_dim "
-        "num_hidden_layers vocab_size attention_bias max_position_embeddings"
+        "num_hidden_layers vocab_size attention_bias max_position_embeddings draft_vocab_size "
+        "target_hidden_size num_aux_hidden_states"
     ).split()
 )
 _GROUPS: dict[str, Callable[[str], bool]] = {
@@ -41,11 +42,11 @@ _GROUPS: dict[str, Callable[[str], bool]] = {
 }
 
 
-def parts(subject: Subject) -> tuple[Recipe, Checkpoint, dict[str, tuple[Stated, ...]]]:
+def parts(subject: Subject) -> tuple[Recipe, Checkpoint, Mapping[str, tuple[Stated, ...]]]:
     """Recipe, checkpoint and the config as an engine sees it. Only for rules that need recipe and config."""
     assert subject.recipe is not None
     assert subject.checkpoint is not None
-    return subject.recipe, subject.checkpoint, read_config(subject.config or {})
+    return subject.recipe, subject.checkpoint, subject.stated
 
 
 def place(pointer: str = "") -> Where:
@@ -59,7 +60,7 @@ def against(subject: Subject, key: str) -> tuple[Where, ...]:
         return ()
     if key == "num_target_layers":
         return (subject.recipe.target.where("/layers"),)
-    return (subject.recipe.where(recipe_pointer(key)),)
+    return (subject.recipe.where(recipe_pointer(subject.recipe, key)),)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -77,18 +78,18 @@ def contradictions(subject: Subject, wanted: Callable[[str], bool]) -> Iterator[
     """Where config.json and recipe differ in a key that ``wanted`` takes: other value, missing, or not in
     the recipe."""
     recipe, _, actual = parts(subject)
-    stated = read_config(config_of(recipe))
+    stated = subject.keys.stated(config_of(recipe))
     for key in sorted(set(stated) | set(actual)):
         if not wanted(key):
             continue
-        where = recipe.where(recipe_pointer(key))
+        where = recipe.where(recipe_pointer(recipe, key))
         if key == "num_target_layers":
             where = recipe.target.where("/layers")
         if key not in actual:
             hint = f"add it to {CONFIG}: the recipe says {shown(stated[key][0].value)}"
             yield Finding(f"{CONFIG} does not state {name_of(key)}", hint, place(), (where,))
         elif key not in stated:
-            if is_read(key):
+            if subject.keys.is_read(key):
                 found = actual[key][0]
                 hint = "state it in the recipe under draft.config, or remove it from config.json"
                 message = (
@@ -185,7 +186,7 @@ def aux_layers_convention(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     assert subject.recipe is not None
-    if subject.recipe.draft.aux_convention == "before-layer":
+    if subject.recipe.draft.aux_convention == "before-layer" and subject.keys is DIFFUSION:
         where = subject.recipe.where("/draft/aux_layers/convention")
         message = (
             "aux layers are counted before-layer, but engines read the ids of a DFlash draft as after-layer"
@@ -318,7 +319,7 @@ def unread_key(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     recipe, _, actual = parts(subject)
-    stated = read_config(config_of(recipe))
+    stated = subject.keys.stated(config_of(recipe))
     harmless = {
         "dtype",
         "torch_dtype",
@@ -328,6 +329,10 @@ def unread_key(subject: Subject) -> Iterable[Finding]:
         "eos_token_id",
     }
     for key, found in actual.items():
-        if key not in stated and not is_read(key) and key not in harmless | {"pad_token_id", "auto_map"}:
+        if (
+            key not in stated
+            and not subject.keys.is_read(key)
+            and key not in harmless | {"pad_token_id", "auto_map"}
+        ):
             message = f"no known engine reads {name_of(key)}"
             yield Finding(message, "state it under draft.config, or remove it", place(found[0].pointer))

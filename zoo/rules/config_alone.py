@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from zoo.drafts.dflash import BLOCKS, HARMLESS_NULLS, PLACES, READ_KEYS, Stated, is_plain, read_config
+from zoo.drafts.keys import DIFFUSION, Stated, is_plain
 from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
 from zoo.rules.config import against, name_of, place, same, shown
@@ -27,7 +27,7 @@ def stated_twice(subject: Subject) -> Iterable[Finding]:
     from the top level.
     Since: 0.1.0
     """
-    for key, stated in read_config(subject.config or {}).items():
+    for key, stated in subject.stated.items():
         for other in stated[1:]:
             if not same(other.value, stated[0].value):
                 first, second = (
@@ -54,7 +54,7 @@ def not_where_engines_look(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14 and 0.5.23, parse_dflash_draft_config.
     Since: 0.1.0
     """
-    stated = read_config(subject.config or {}).get("mask_token_id", ())
+    stated = subject.stated.get("mask_token_id", ()) if subject.keys is DIFFUSION else ()
     if stated and stated[0].pointer == "/mask_token_id":
         yield Finding(
             "mask_token_id stands only at the top level, where SGLang 0.5.14 does not read it",
@@ -77,13 +77,13 @@ def null(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14, dflash_utils.py (dflash_cfg.get(key, top-level value)) and models/dflash.py.
     Since: 0.1.0
     """
-    config = subject.config or {}
-    for outer, block in [("", config), *((key, config.get(key)) for key in BLOCKS)]:
+    config, keys = subject.config or {}, subject.keys
+    for outer, block in [("", config), *((key, config.get(key)) for key in keys.blocks)]:
         for key, value in block.items() if isinstance(block, dict) else ():
-            if value is None and (outer or (key in READ_KEYS | PLACES.keys() and key not in HARMLESS_NULLS)):
+            if value is None and (outer or (keys.is_read(key) and key not in keys.harmless_nulls)):
                 name = f"{outer}.{key}" if outer else key
                 message = f"{quoted(name)} is null, which engines do not take for absent"
-                lines = against(subject, key if key in PLACES else name)
+                lines = against(subject, key if key in keys.places else name)
                 pointer = f"/{outer}/{key}" if outer else f"/{key}"
                 yield Finding(message, "write the value, or remove the key", place(pointer), lines)
 
@@ -119,7 +119,7 @@ def odd_key(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     config = subject.config or {}
-    for outer, block in [("", config), *((key, config.get(key)) for key in BLOCKS)]:
+    for outer, block in [("", config), *((key, config.get(key)) for key in subject.keys.blocks)]:
         for key in block if isinstance(block, dict) else ():
             if not is_plain(key):
                 message = f"{quoted(key)} is a key that no engine reads"
@@ -138,9 +138,9 @@ def aux_layers_missing(subject: Subject) -> Iterable[Finding]:
     Sources: sgl-project/sglang#37475; z-lab/dflash#156.
     Since: 0.1.0
     """
-    stated = read_config(subject.config or {}).get("target_layer_ids", ())
+    stated = subject.stated.get("target_layer_ids", ())
     lines = against(subject, "target_layer_ids")
-    if not stated:
+    if not stated and subject.keys is DIFFUSION:
         yield Finding(
             "target_layer_ids is missing, so engines guess", "state the ids of the training run", place()
         )
@@ -148,6 +148,24 @@ def aux_layers_missing(subject: Subject) -> Iterable[Finding]:
         if not _are_ids(each.value):
             message = f"target_layer_ids is {shown(each.value)}, not a list of layer numbers"
             yield Finding(message, "write the ids of the training run", place(each.pointer), lines)
+
+
+@rule("C029", "aux-layers-default", severity=Severity.WARNING, needs=("config",))
+def aux_layers_default(subject: Subject) -> Iterable[Finding]:
+    """An EAGLE3 config leaves the aux layers to the engine.
+
+    What it does: looks for eagle_config.eagle_aux_hidden_state_layer_ids in an EAGLE3 or P-EAGLE config.
+    Why is this bad: SGLang and vLLM then take the outputs of layers 1, n/2 - 1 and n - 4 of the target, as
+    SpecForge does by default; a draft that was trained on others loses acceptance without a message.
+    Example: no "eagle_config" at all.
+    Use instead: "eagle_config": {"eagle_aux_hidden_state_layer_ids": [...]} with the ids of the training run.
+    Sources: sgl-project/sglang#21274; sglang 0.5.14 model_executor/model_runner.py.
+    Since: 0.1.0
+    """
+    if subject.keys is not DIFFUSION and "target_layer_ids" not in subject.stated:
+        message = "the aux layers are not stated, so the engine takes its default"
+        hint = "state eagle_config.eagle_aux_hidden_state_layer_ids, the ids of the training run"
+        yield Finding(message, hint, place(), against(subject, "target_layer_ids"))
 
 
 @rule("C022", "aux-layers-impossible", needs=("config",))
@@ -161,7 +179,7 @@ def aux_layers_impossible(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14 models/dflash.py; sgl-project/sglang#32334; vllm-project/vllm#46788.
     Since: 0.1.0
     """
-    stated = read_config(subject.config or {})
+    stated = subject.stated
     for each in stated.get("target_layer_ids", ())[:1]:
         if not _are_ids(each.value):
             return
@@ -195,7 +213,7 @@ def aux_layers_order(subject: Subject) -> Iterable[Finding]:
     Use instead: increasing ids, with the columns of fc in that order.
     Since: 0.1.0
     """
-    for each in read_config(subject.config or {}).get("target_layer_ids", ())[:1]:
+    for each in subject.stated.get("target_layer_ids", ())[:1]:
         if _are_ids(each.value) and list(each.value) != sorted(each.value):
             yield Finding(
                 f"aux layers {shown(each.value)} do not increase",
@@ -217,11 +235,12 @@ def aux_layers_width(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     assert subject.checkpoint is not None
-    stated = read_config(subject.config or {})
+    stated = subject.stated
     fc = subject.checkpoint.tensors.get("fc.weight")
-    ids, hidden = (
-        stated.get(key, (Stated(None, ""),))[0].value for key in ("target_layer_ids", "hidden_size")
-    )
+    width = "hidden_size"
+    if subject.keys is not DIFFUSION and "target_hidden_size" in stated:
+        width = "target_hidden_size"
+    ids, hidden = (stated.get(key, (Stated(None, ""),))[0].value for key in ("target_layer_ids", width))
     if fc is None or len(fc.shape) != 2 or not _are_ids(ids) or not isinstance(hidden, int):
         return
     if fc.shape[1] != len(ids) * hidden:
@@ -244,7 +263,7 @@ def mask_token_range(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14 ("mask_token_id is outside the target vocab size"); NVIDIA/Model-Optimizer#1621.
     Since: 0.1.0
     """
-    stated = read_config(subject.config or {})
+    stated = subject.stated
     vocab = stated["vocab_size"][0].value if "vocab_size" in stated else None
     if subject.recipe is not None:
         vocab = subject.recipe.target.vocab_size
@@ -268,7 +287,7 @@ def layer_types(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14 dflash_utils.py.
     Since: 0.1.0
     """
-    stated = read_config(subject.config or {})
+    stated = subject.stated
     layers = stated.get("num_hidden_layers", (Stated(None, ""),))[0].value
     for each in stated.get("layer_types", ()):
         where, lines = place(each.pointer), against(subject, "layer_types")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from zoo.drafts import HEADER_DTYPE
-from zoo.drafts.dflash import ARCHITECTURES, BLOCKS, Stated, read_config
+from zoo.drafts import HEADER_DTYPE, dflash
+from zoo.drafts.family import NotInventoriedError
+from zoo.drafts.keys import DIFFUSION, Stated
 from zoo.drafts.parts import MAX_LAYERS
 from zoo.results import Finding, Where
 from zoo.rules.config import CONFIG, against, name_of, place, shown
@@ -22,12 +23,20 @@ _TYPES: dict[str, tuple[type, ...]] = {
         ("block_size", "num_target_layers", "head_dim", "vocab_size", "max_position_embeddings"), (int,)
     ),
     **dict.fromkeys(("sliding_window", "rope.original_max_position_embeddings"), (int,)),
+    **dict.fromkeys(("draft_vocab_size", "target_hidden_size", "num_aux_hidden_states"), (int,)),
+    **dict.fromkeys(("fc_norm", "norm_output", "norm_before_fc", "norm_before_residual", "bias"), (bool,)),
+    **dict.fromkeys(("confidence_head_with_markov", "enable_confidence_head", "shift_label"), (bool,)),
+    **dict.fromkeys(("use_aux_hidden_state", "use_input_layernorm_in_first_layer"), (bool,)),
+    **dict.fromkeys(("conv_group_size", "conv_kernel_size", "selector_rank", "selector_top_k"), (int,)),
+    **dict.fromkeys(("markov_rank", "gru_hidden_dim", "emb_dim", "pure_draft_prefix_len"), (int,)),
+    **dict.fromkeys(("markov_head_type", "projector_type"), (str,)),
+    **dict.fromkeys(("final_logit_softcapping", "output_multiplier"), (int, float)),
     **dict.fromkeys(("attention_bias", "tie_word_embeddings", "use_sliding_window", "is_causal"), (bool,)),
     **dict.fromkeys(("hidden_act", "model_type", "rope.type"), (str,)),
     **dict.fromkeys(("rms_norm_eps", "rope.theta", "rope.factor", "rope.beta_fast"), (int, float)),
     **dict.fromkeys(("rope.beta_slow", "rope.mscale", "rope.mscale_all_dim"), (int, float)),
     **dict.fromkeys(("rope.attention_factor", "rope.attn_factor"), (int, float)),
-    **dict.fromkeys(BLOCKS, (dict,)),
+    **dict.fromkeys(("dflash_config", "eagle_config", "rope_scaling", "rope_parameters"), (dict,)),
 }
 
 
@@ -105,15 +114,20 @@ def quantization_config(subject: Subject) -> Iterable[Finding]:
 def architecture_unknown(subject: Subject) -> Iterable[Finding]:
     """The config names no architecture that this version can take stock of.
 
-    What it does: wants architectures to be a list of one known draft architecture.
+    What it does: wants architectures to be a list of one name that the draft's family is known by. (Domino is
+    served under the name of DFlash.)
     Why is this bad: without a family there is no inventory, and nothing can be said about missing tensors.
     Example: no "architectures" at all.
     Use instead: "architectures": ["DFlashDraftModel"] for a DFlash draft.
     Since: 0.1.0
     """
-    named = (subject.config or {}).get("architectures")
-    if not isinstance(named, list) or len(named) != 1 or named[0] not in ARCHITECTURES:
-        message = f"architectures is {shown(named)}; known here: {', '.join(ARCHITECTURES)}"
+    named, family = (subject.config or {}).get("architectures"), subject.family
+    known = dflash.ARCHITECTURES if family is None else family.architectures
+    if family is not None and family.name == "domino":
+        known = (*known, *dflash.ARCHITECTURES)
+    if not isinstance(named, list) or len(named) != 1 or named[0] not in known:
+        title = "DFlash" if family is None else family.title
+        message = f"architectures is {shown(named)}; known for {title}: {', '.join(known)}"
         yield Finding(
             message,
             "name the draft's architecture",
@@ -126,13 +140,14 @@ def architecture_unknown(subject: Subject) -> Iterable[Finding]:
 def config_incomplete(subject: Subject) -> Iterable[Finding]:
     """The config lacks a number without which the draft cannot be built.
 
-    What it does: requires the dimensions, as integers, with at most 1,000 layers and heads that fit together.
+    What it does: requires the dimensions, as integers, with at most 1,000 layers and heads that fit together,
+    and what the family's own tensors depend on (a Markov rank, say).
     Why is this bad: engines fill gaps with defaults of another model.
     Example: no "num_key_value_heads".
     Use instead: every dimension of the training config.
     Since: 0.1.0
     """
-    stated = read_config(subject.config or {})
+    stated = subject.stated
     sizes = (
         "hidden_size",
         "intermediate_size",
@@ -158,6 +173,27 @@ def config_incomplete(subject: Subject) -> Iterable[Finding]:
         yield Finding(
             message, "write the values of the training config", place("/num_key_value_heads"), lines
         )
+    elif len(values) == len(sizes) and (lack := _lacks(subject)):
+        yield Finding(lack, "write the value of the training config", place())
+
+
+def _lacks(subject: Subject) -> str:
+    """What the family's inventory does not find in the config, in words; "" if nothing."""
+    if subject.family is None:
+        return ""
+    try:
+        subject.family.inventory(subject.config or {}, "bfloat16")
+    except KeyError as error:
+        key = str(error.args[0])
+        # Aux layers have a rule of their own.
+        return (
+            "" if key == "target_layer_ids" else f"{key} is missing, which a {subject.family.title} draft has"
+        )
+    except (TypeError, ZeroDivisionError) as error:
+        return "" if "target_layer_ids" in str(error) else str(error)
+    except NotInventoriedError:
+        return ""
+    return ""
 
 
 @rule("C074", "value-type", needs=("config",))
@@ -170,11 +206,16 @@ def value_type(subject: Subject) -> Iterable[Finding]:
     Use instead: 61.
     Since: 0.1.0
     """
-    for key, stated in read_config(subject.config or {}).items():
-        wanted = _TYPES.get(key)
+    for key, stated in subject.stated.items():
+        outer, _, inner = key.rpartition(".")
+        wanted = _TYPES.get(inner if outer == subject.keys.own else key)
         for each in stated:
             found = type(each.value)
-            if wanted is not None and found not in wanted and not (found is dict and key in BLOCKS):
+            if (
+                wanted is not None
+                and found not in wanted
+                and not (found is dict and key in subject.keys.blocks)
+            ):
                 message = f"{name_of(key)} is {shown(each.value)}, {_kind(found)}, not {_kind(wanted[0])}"
                 hint = "write the value as engines read it"
                 yield Finding(message, hint, place(each.pointer), against(subject, key))
@@ -184,16 +225,19 @@ def value_type(subject: Subject) -> Iterable[Finding]:
 def activation(subject: Subject) -> Iterable[Finding]:
     """The config names an activation that engines refuse for this family.
 
-    What it does: wants hidden_act to be silu, or swigluoai (SGLang 0.5.23).
+    What it does: wants hidden_act to be silu; for DFlash and what is built on it also swigluoai (SGLang
+    0.5.23).
     Why is this bad: SGLang 0.5.14 raises for anything but silu.
     Example: "hidden_act": "gelu".
     Use instead: the activation of the training config.
     Sources: sglang 0.5.14 and 0.5.23 models/dflash.py.
     Since: 0.1.0
     """
-    for each in read_config(subject.config or {}).get("hidden_act", ()):
-        if each.value not in ("silu", "swigluoai"):
-            message = f"hidden_act is {shown(each.value)}; engines know silu and swigluoai for DFlash"
+    for each in subject.stated.get("hidden_act", ()):
+        known = ("silu", "swigluoai") if subject.keys is DIFFUSION else ("silu",)
+        if each.value not in known:
+            title = "DFlash" if subject.family is None else subject.family.title
+            message = f"hidden_act is {shown(each.value)}; engines know {' and '.join(known)} for {title}"
             hint = "write the activation of the training config"
             yield Finding(message, hint, place(each.pointer), against(subject, "hidden_act"))
 

@@ -13,6 +13,7 @@ from zoo.drafts import Inventory
 from zoo.drafts.family import family_of_names
 from zoo.drafts.names import Foreign
 from zoo.printable import quoted
+from zoo.recipe.config import config_of, family_of_recipe
 from zoo.results import Finding, Severity, Where
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
@@ -221,19 +222,45 @@ def tensor_count(subject: Subject) -> Iterable[Finding]:
 def borrowed_undeclared(subject: Subject) -> Iterable[Finding]:
     """The recipe does not say that embedding and head come from the target.
 
-    What it does: requires draft.borrows to name embed_tokens and lm_head for a family that has neither in
-    its file.
+    What it does: requires draft.borrows to name embed_tokens and lm_head, each unless it is in the file.
     Why is this bad: a reader of the card must know that the draft cannot run without its target's tables.
     Example: borrows: {}.
     Use instead: borrows: {embed_tokens: target, lm_head: target}.
     Since: 0.1.0
     """
     assert subject.recipe is not None
-    absent = [name for name in ("embed_tokens", "lm_head") if name not in subject.recipe.draft.borrows]
+    held = subject.inventory or {}
+    absent = [
+        name
+        for name in ("embed_tokens", "lm_head")
+        if f"{name}.weight" not in held and name not in subject.recipe.draft.borrows
+    ]
     if absent:
         where = subject.recipe.where("/draft/borrows")
         message = f"the recipe does not say where {' and '.join(absent)} come from"
         yield Finding(message, f"add {absent[0]}: target", where)
+
+
+@rule("I009", "optional-tensor", needs=("recipe", "inventory"))
+def optional_tensor(subject: Subject) -> Iterable[Finding]:
+    """The recipe lists an optional tensor that the family does not leave open.
+
+    What it does: looks up each name of checkpoint.optional among the tensors that a file of this family and
+    config may have or lack (embed_tokens.weight, or d2t and t2d where the draft has the whole vocabulary).
+    Why is this bad: the name would be wanted by nobody, or is required anyhow; the author meant another one.
+    Example: optional: [embed_token.weight].
+    Use instead: a name that the finding lists, or no entry.
+    Since: 0.1.0
+    """
+    assert subject.recipe is not None
+    family = family_of_recipe(subject.recipe)
+    known = family.optional(config_of(subject.recipe), subject.recipe.checkpoint.dtype)
+    for index, name in enumerate(subject.recipe.checkpoint.optional):
+        if name not in known:
+            where = subject.recipe.where(f"/checkpoint/optional/{index}")
+            message = f"{quoted(name)} is no tensor that a {family.title} draft may have or lack"
+            hint = f"it leaves open: {', '.join(known)}" if known else "it leaves none open: remove the entry"
+            yield Finding(message, hint, where)
 
 
 def _dims(shape: tuple[int, ...]) -> str:

@@ -8,12 +8,19 @@ from collections.abc import Iterable, Iterator
 from zoo.engines.flags import flag_value
 from zoo.engines.launch import launch_argv
 from zoo.printable import quoted
+from zoo.recipe.config import proposals
 from zoo.recipe.model import ModelRef, Profile
 from zoo.results import Finding, Severity, Where
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
-ALGORITHM = {"dflash": "DFLASH"}
+ALGORITHM = {
+    "dflash": "DFLASH",
+    "dflash2": "DFLASH",
+    "domino": "DFLASH",
+    "dspark": "DSPARK",
+    "eagle3": "EAGLE3",
+}
 BLOCK_SIZE_FLAGS = ("--speculative-dflash-block-size", "--speculative-num-draft-tokens")
 TP_FLAGS = ("--tp-size", "--tp", "--tensor-parallel-size")
 
@@ -23,7 +30,7 @@ def launch_block_size(subject: Subject) -> Iterable[Finding]:
     """A profile serves another block size than the draft was trained with.
 
     What it does: compares --speculative-dflash-block-size and --speculative-num-draft-tokens with
-    draft.block_size.
+    draft.block_size (plus the anchor for DSpark, whose block does not count it).
     Why is this bad: SGLang only warns and the command line wins; a block of 4 on a draft of 8 lost a
     quarter of the gain.
     Example: --speculative-num-draft-tokens 4 for block_size: 8.
@@ -32,13 +39,17 @@ def launch_block_size(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     assert subject.recipe is not None
-    block = subject.recipe.draft.block_size
+    proposed = proposals(subject.recipe)
+    if proposed is None:
+        return
+    flags = dict.fromkeys(BLOCK_SIZE_FLAGS, proposed + 1) | {"--speculative-dspark-block-size": proposed}
     for profile, argv in _commands(subject):
-        for flag in BLOCK_SIZE_FLAGS:
+        for flag, needed in flags.items():
             value = flag_value(argv, flag)
-            if value is not None and value != str(block):
-                message = f"{flag} is {quoted(value)}, the draft's block size is {block}"
-                yield Finding(message, f"write {flag} {block}", _line(profile, flag), _block(subject))
+            if value is not None and value != str(needed):
+                block, family = subject.recipe.draft.block_size, subject.recipe.checkpoint.family
+                message = f"{flag} is {quoted(value)}, a {family} draft of block size {block} needs {needed}"
+                yield Finding(message, f"write {flag} {needed}", _line(profile, flag), _block(subject))
 
 
 @rule("L002", "launch-heads", needs=("recipe",))
@@ -68,7 +79,8 @@ def launch_heads(subject: Subject) -> Iterable[Finding]:
 def launch_algorithm(subject: Subject) -> Iterable[Finding]:
     """A profile starts another algorithm than the draft's family needs, or none.
 
-    What it does: wants --speculative-algorithm DFLASH for a DFlash draft.
+    What it does: wants --speculative-algorithm DFLASH for a DFlash, DFlash2 or Domino draft, DSPARK for a
+    DSpark draft, EAGLE3 for an EAGLE3 draft.
     Why is this bad: under another algorithm the server starts and accepts nothing; without one it does not
     speculate.
     Example: --speculative-algorithm EAGLE.
@@ -77,11 +89,14 @@ def launch_algorithm(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     assert subject.recipe is not None
-    wanted = ALGORITHM[subject.recipe.checkpoint.family]
+    wanted = ALGORITHM.get(subject.recipe.checkpoint.family, "")
     for profile, argv in _commands(subject):
         value = flag_value(argv, "--speculative-algorithm", "--speculative-algo")
-        if profile.engine == "sglang" and (value or "").upper() != wanted:
-            family = subject.recipe.checkpoint.family
+        family = subject.recipe.checkpoint.family
+        if profile.engine == "sglang" and not wanted:
+            message = f"no SGLang version that is known here serves a {family} draft"
+            yield Finding(message, "serve it with an engine that does", profile.where("/engine"))
+        elif profile.engine == "sglang" and (value or "").upper() != wanted:
             message = f"the algorithm is {quoted(value or 'not given')}, a {family} draft needs {wanted}"
             hint = f"write --speculative-algorithm {wanted}"
             related = (subject.recipe.where("/checkpoint/family"),)

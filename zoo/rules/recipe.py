@@ -184,6 +184,20 @@ def waiver_refused() -> None:
     """
 
 
+@reported("R017", "family-part", needs=RECIPE)
+def family_part() -> None:
+    """The draft section does not fit the family.
+
+    What it does: a block size and a mask token belong to DFlash and the families built on it, and so do aux
+    layers that are known; an EAGLE3 draft has no block, and may leave its aux layers to the engine.
+    Why is this bad: the config that follows from the recipe would hold keys that nobody reads, or lack one
+    that engines then guess.
+    Example: family: eagle3 with block_size: 8.
+    Use instead: the parts of the family, or the right family.
+    Since: 0.1.0
+    """
+
+
 @reported("R016", "todo", needs=RECIPE)
 def todo() -> None:
     """A value is still the word TODO.

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from zoo.drafts import HEADER_DTYPE, Inventory
 from zoo.drafts.eagle3 import spelled_as
-from zoo.drafts.family import FAMILIES, Family, NotInventoriedError, family_of
+from zoo.drafts.family import FAMILIES, Family, NotInventoriedError, family_of, nothing
+from zoo.drafts.keys import DIFFUSION, Keys, Stated, keys_of
 from zoo.drafts.names import Foreign, explain
 from zoo.printable import quoted
-from zoo.recipe.config import config_of
+from zoo.recipe.config import config_of, family_of_recipe, inventory_of
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Where
 
@@ -72,8 +73,18 @@ class Subject:
     def family(self) -> Family | None:
         """The family of the recipe or, without one, the one that config.json speaks of."""
         if self.recipe is not None:
-            return next(family for family in FAMILIES if family.name == self.recipe.checkpoint.family)
+            return family_of_recipe(self.recipe)
         return None if self.config is None else family_of(self.config)
+
+    @property
+    def keys(self) -> Keys:
+        """The config keys of the family; those of DFlash where the config says no family at all."""
+        return (None if self.family is None else keys_of(self.family.name)) or DIFFUSION
+
+    @cached_property
+    def stated(self) -> Mapping[str, tuple[Stated, ...]]:
+        """config.json as an engine sees it: canonical key -> the places that state it."""
+        return self.keys.stated(self.config or {})
 
     @cached_property
     def inventory(self) -> Inventory | None:
@@ -92,7 +103,10 @@ class Subject:
         if self.family is None or config is None:
             return None, {}, "config.json does not describe a draft that this version knows"
         try:
-            needed, besides = self.family.inventory(config, dtype), self.family.optional(config, dtype)
+            if self.recipe is not None:
+                needed, besides = inventory_of(self.recipe), nothing(config, dtype)
+            else:
+                needed, besides = self.family.inventory(config, dtype), self.family.optional(config, dtype)
         except NotInventoriedError as error:
             return None, {}, str(error)
         except (KeyError, TypeError, ZeroDivisionError) as error:
@@ -138,13 +152,13 @@ class Subject:
         )
 
     def _unread_config(self) -> Absent | None:
-        """Why the rules about a config do not apply to this one: they know DFlash."""
+        """Why the rules about a config do not apply to this one: nobody has listed its family's keys."""
         if self.family is None and (self.config or {}).get("architectures"):
             known = ", ".join(family.title for family in FAMILIES)
             named = quoted(str((self.config or {})["architectures"]), 80)
             return Absent(f"{named} is not a draft that this version knows; it knows {known}")
-        if self.family is not None and self.family.name != "dflash":
-            return Absent(f"the config of a {self.family.title} draft has no rules yet; its tensors have")
+        if self.family is not None and keys_of(self.family.name) is None:
+            return Absent(f"the config keys of a {self.family.title} draft are not listed in this version")
         return None
 
     def relate(self, finding: Finding) -> tuple[Where, ...]:

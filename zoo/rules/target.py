@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from zoo.drafts.keys import DIFFUSION
 from zoo.results import Finding
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
@@ -13,7 +14,8 @@ from zoo.rules.subject import Subject
 def target_hidden_size(subject: Subject) -> Iterable[Finding]:
     """The draft is not as wide as its target.
 
-    What it does: compares draft.config.hidden_size with hidden_size of the target file.
+    What it does: compares draft.config.hidden_size (for EAGLE3 target_hidden_size, where it is stated) with
+    hidden_size of the target file.
     Why is this bad: fc takes the target's hidden states at the draft's own width; the first forward pass
     dies.
     Example: hidden_size: 4096 in the recipe, 7168 in the target file.
@@ -22,11 +24,15 @@ def target_hidden_size(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     assert subject.recipe is not None
-    ours, theirs = subject.recipe.draft.config["hidden_size"], subject.recipe.target.hidden_size
+    config, theirs = subject.recipe.draft.config, subject.recipe.target.hidden_size
+    # An EAGLE3 draft may be narrower: fc takes target_hidden_size in, and gives hidden_size.
+    own = subject.keys is not DIFFUSION and config.get("target_hidden_size") is not None
+    key = "target_hidden_size" if own else "hidden_size"
+    ours = config[key]
     if ours != theirs:
-        where = subject.recipe.where("/draft/config/hidden_size")
-        message = f"the draft has a hidden size of {ours:,}, its target {theirs:,}"
-        hint = "correct one of the two; a DFlash draft is as wide as its target"
+        where = subject.recipe.where(f"/draft/config/{key}")
+        message = f"the draft is made for a hidden size of {ours:,}, its target has {theirs:,}"
+        hint = f"correct one of the two; {key} is the width of the target"
         yield Finding(message, hint, where, (subject.recipe.target.where("/hidden_size"),))
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from zoo.drafts.dflash import Stated, is_read, read_config
+from zoo.drafts.keys import Keys, Stated
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, recipe_pointer
 from zoo.recipe.model import UNKNOWN
@@ -91,9 +91,9 @@ def manifest_recipe(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     recipe, manifest = _both(subject)
-    stated = read_config(config_of(recipe))
-    for key, trained, other in _differences(manifest["config"], stated):
-        where = recipe.where(recipe_pointer(key))
+    stated = subject.keys.stated(config_of(recipe))
+    for key, trained, other in _differences(subject.keys, manifest["config"], stated):
+        where = recipe.where(recipe_pointer(recipe, key))
         if key == "num_target_layers":
             where = recipe.target.where("/layers")
         yield _contradiction("the recipe", key, other, trained, subject.training_file, where)
@@ -180,7 +180,7 @@ def manifest_config(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     recipe, manifest = _both(subject)
-    for key, trained, other in _differences(manifest["config"], read_config(subject.config or {})):
+    for key, trained, other in _differences(subject.keys, manifest["config"], subject.stated):
         yield _contradiction(
             CONFIG,
             key,
@@ -188,7 +188,7 @@ def manifest_config(subject: Subject) -> Iterable[Finding]:
             trained,
             subject.training_file,
             place(other.pointer if other else ""),
-            recipe.where(recipe_pointer(key)),
+            recipe.where(recipe_pointer(recipe, key)),
         )
 
 
@@ -199,11 +199,11 @@ def _both(subject: Subject) -> tuple[Any, Mapping[str, Any]]:
 
 
 def _differences(
-    trained: Mapping[str, Any], other: Mapping[str, tuple[Stated, ...]]
+    keys: Keys, trained: Mapping[str, Any], other: Mapping[str, tuple[Stated, ...]]
 ) -> Iterator[tuple[str, Stated | None, Stated | None]]:
     """Engine-read keys in which the trained config and another differ."""
-    witness = read_config(trained)
-    for key in sorted(filter(is_read, set(witness) | set(other))):
+    witness = keys.stated(trained)
+    for key in sorted(filter(keys.is_read, set(witness) | set(other))):
         one, two = witness.get(key, (None,))[0], other.get(key, (None,))[0]
         if one is None or two is None or not same(one.value, two.value):
             yield key, one, two
