@@ -195,9 +195,44 @@ def base_beside(folder: Path, **config_changes: Any) -> None:
     edit_recipe(folder, "target: big", f"target: big\n{base}")
 
 
+def caveat(folder: Path, code: str) -> None:
+    """Let the recipe mention one more hazard."""
+    edit_recipe(folder, "caveats: [", f"caveats: [{code}, ")
+
+
 def edit_profile(folder: Path, old: str, new: str) -> None:
     """:func:`edit_recipe` for the recipe's profile."""
     edit_recipe(folder, old, new, "recipes/profiles/one-gpu.yaml")
+
+
+def arguments(folder: Path, *lines: str) -> None:
+    """More arguments for the recipe's profile."""
+    edit_profile(folder, "args:\n", "args:\n" + "".join(f"  - {line}\n" for line in lines))
+
+
+def on(folder: Path, gpu: str = "H200", engine: str = "sglang==0.5.14") -> None:
+    """Another GPU or engine for the recipe's profile."""
+    edit_profile(folder, "gpu: H200", f"gpu: {gpu}")
+    edit_profile(folder, "engine: sglang==0.5.14", f"engine: {engine}")
+
+
+def served_by_vllm(folder: Path, **config: Any) -> None:
+    """Turn the recipe's profile into one of vLLM with this --speculative-config; None removes a key."""
+    good = {"method": "dflash", "model": "{draft}", "num_speculative_tokens": 7}
+    stated = json.dumps({key: value for key, value in (good | config).items() if value is not None})
+    argument = json.dumps(f"--speculative-config '{stated}'")  # JSON text is a YAML string
+    (folder.parent / "recipes" / "profiles" / "one-gpu.yaml").write_text(
+        "profile: 1\nname: one-gpu\nengine: vllm==0.33.0\nhardware: {gpu: H200, count: 1}\n"
+        "command: vllm serve\nargs:\n"
+        "  - --model {target}\n"
+        f"  - {argument}\n"
+    )
+    no_caveats(folder)
+
+
+def no_caveats(folder: Path) -> None:
+    """For an engine that has none of the hazards that the good recipe mentions."""
+    edit_recipe(folder, "caveats: [E008, E009]\n", "")
 
 
 def yarn(folder: Path, amplitude: str = "") -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from packaging.version import Version
 
 from tests.card.conftest import edited, kimi, kimi_zoo
+from zoo.engines.hardware import is_blackwell, is_sm100
 from zoo.engines.hazards import HAZARDS, yarn_amplitude
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
@@ -25,6 +27,11 @@ PROFILE = "profiles/sglang-0.5.14-b200x8.yaml"
 
 def found(recipe: Recipe, code: str) -> list[Finding]:
     return list(RULES[code].check(Subject(recipe=recipe, checkpoint=None)))
+
+
+def threats(recipe: Recipe) -> list[str]:
+    """The codes of the hazards that apply to the recipe's first profile."""
+    return [code for code, hazard in HAZARDS.items() if hazard.threatens(recipe, recipe.profiles[0])]
 
 
 @pytest.fixture
@@ -73,8 +80,9 @@ def test_an_engine_whose_source_nobody_read_has_no_known_amplitude() -> None:
     assert yarn_amplitude(ROPE, "vllm", Version("0.20.0")) is None
 
 
-def test_all_three_hazards_threaten_kimi_and_only_the_first_is_a_warning(kimi: Recipe) -> None:
-    assert all(hazard.threatens(kimi, kimi.profiles[0]) for hazard in HAZARDS.values())
+def test_eight_hazards_threaten_kimi_and_only_the_first_is_a_warning(kimi: Recipe) -> None:
+    assert threats(kimi) == ["E001", "E002", "E003", "E008", "E009", "E016", "E017", "E018"]
+    assert [caveat.code for caveat in kimi.caveats if caveat.code] == threats(kimi)
     codes = [code for code in RULES if code.startswith("E") and found(kimi, code)]
     assert codes == ["E001"]
     (finding,) = found(kimi, "E001")
@@ -148,8 +156,8 @@ def test_quantization_is_an_error_unless_the_draft_opts_out(with_profile: Any) -
 
 
 def test_a_caveat_of_a_hazard_that_does_not_exist_is_an_error(edited: Any) -> None:
-    recipe = edited(lambda data: data["caveats"].append("E009"))
-    assert "there is no hazard E009" in found(recipe, "E006")[0].message
+    recipe = edited(lambda data: data["caveats"].append("E999"))
+    assert "there is no hazard E999" in found(recipe, "E006")[0].message
 
 
 def test_a_hazard_that_no_caveat_mentions_is_a_warning_and_still_on_the_card(
@@ -162,6 +170,122 @@ def test_a_hazard_that_no_caveat_mentions_is_a_warning_and_still_on_the_card(
     (finding,) = found(recipe, "E007")
     assert "hazard E002 (fa4-needs-bf16-kv)" in finding.message
     assert "A bf16 KV cache is required" in render_card(kimi_zoo, recipe)
+
+
+@pytest.mark.parametrize(
+    ("version", "refused"),
+    [
+        ("0.5.14", {"E008", "E009"}),
+        ("0.5.16", {"E008", "E009"}),
+        ("0.5.17", {"E009"}),
+        ("0.5.18", set()),
+        ("0.5.23", set()),
+    ],
+)
+def test_each_kind_of_request_is_refused_up_to_its_own_version(
+    with_profile: Any, version: str, refused: set[str]
+) -> None:
+    recipe = with_profile(("sglang==0.5.14", f"sglang=={version}"))
+    assert {"E008", "E009"} & set(threats(recipe)) == refused
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("  - --trust-remote-code\n", "", "E016"),
+        ("  - --tp 8", "  - --tp 8\n  - --max-running-requests 64", "E017"),
+        ("  - --attention-backend trtllm_mla\n", "", "E018"),
+    ],
+)
+def test_a_hazard_goes_away_with_its_argument(with_profile: Any, old: str, new: str, code: str) -> None:
+    recipe = with_profile((old, new))
+    assert code not in threats(recipe)
+    assert [finding.message.split()[1] for finding in found(recipe, "E005")] == [code]
+
+
+def of_family(recipe: Recipe, family: str, aux_ids: tuple[int, ...]) -> Recipe:
+    return replace(
+        recipe,
+        checkpoint=replace(recipe.checkpoint, family=family),
+        draft=replace(recipe.draft, aux_ids=aux_ids, block_size=None, mask_token_id=None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "aux_ids", "expected"),
+    [("eagle3", (), {"E010"}), ("eagle3", (1, 29, 57), {"E011"}), ("peagle", (1, 29, 57), set())],
+)
+def test_an_eagle3_draft_has_the_hazards_of_its_layer_ids(
+    kimi: Recipe, family: str, aux_ids: tuple[int, ...], expected: set[str]
+) -> None:
+    recipe = of_family(kimi, family, aux_ids)
+    assert set(threats(recipe)) == {"E001", "E002", "E003", "E016", "E017", "E018"} | expected
+
+
+@pytest.mark.parametrize("family", ["dflash", "dflash2", "domino", "dspark"])
+def test_every_family_of_blocks_refuses_the_same_requests(kimi: Recipe, family: str) -> None:
+    recipe = replace(kimi, checkpoint=replace(kimi.checkpoint, family=family))
+    assert {"E008", "E009"} <= set(threats(recipe))
+
+
+@pytest.mark.parametrize("key", ["attn_factor", "attention_factor"])
+def test_a_stated_factor_is_not_portable(edited: Any, key: str) -> None:
+    recipe = edited(lambda data: data["draft"]["rope"].update({key: 1.2}))
+    assert "E014" in threats(recipe)
+
+
+@pytest.mark.parametrize(
+    ("target", "argument", "beyond"),
+    [
+        (None, "", False),
+        (262144, "", False),
+        (262145, "", True),
+        (None, "\n  - --context-length 300000", True),
+        (1_000_000, "\n  - --context-length 131072", False),
+    ],
+)
+def test_positions_beyond_those_of_the_draft_are_a_hazard(
+    with_profile: Any, target: int | None, argument: str, beyond: bool
+) -> None:
+    recipe = with_profile(("  - --tp 8", "  - --tp 8" + argument))
+    recipe = replace(recipe, target=replace(recipe.target, max_position_embeddings=target))
+    assert ("E019" in threats(recipe)) == beyond
+
+
+def test_yarn_covers_its_original_positions_times_its_factor(edited: Any) -> None:
+    recipe = edited(lambda data: data["draft"]["config"].update(max_position_embeddings=4096))
+    recipe = replace(recipe, target=replace(recipe.target, max_position_embeddings=262144))
+    assert "E019" not in threats(recipe)
+
+
+@pytest.mark.parametrize(("gpu", "fallback"), [("B200", False), ("MI300X", True), ("X9000", False)])
+def test_sampling_falls_back_to_greedy_where_there_is_no_cuda(
+    with_profile: Any, gpu: str, fallback: bool
+) -> None:
+    assert ("E013" in threats(with_profile(("gpu: B200", f"gpu: {gpu}")))) == fallback
+
+
+@pytest.mark.parametrize(
+    ("gpu", "sm100", "blackwell"),
+    [
+        ("B200", True, True),
+        ("NVIDIA GB300", True, True),
+        ("RTX PRO 6000", False, True),
+        ("RTX 5090", False, True),
+        ("H200", False, False),
+        ("GH200", False, False),
+        ("A100-SXM4-80GB", False, False),
+        ("RTX 4090", False, False),
+        ("L40S", False, False),
+        ("MI355X", False, False),
+        ("X9000", None, None),
+        ("GB10", None, None),
+    ],
+)
+def test_a_gpu_is_judged_by_its_name_or_not_at_all(
+    gpu: str, sm100: bool | None, blackwell: bool | None
+) -> None:
+    assert (is_sm100(gpu), is_blackwell(gpu)) == (sm100, blackwell)
 
 
 @pytest.mark.parametrize("code", [f"E00{n}" for n in range(1, 8)])

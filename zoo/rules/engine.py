@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from zoo.engines.flags import flag_value
-from zoo.engines.hazards import (
-    BF16,
-    ENGINE_NAMES,
-    HAZARDS,
-    Hazard,
-    profile_argv,
-    yarn_amplitude,
-)
+from zoo.engines.hazards import BF16, HAZARDS, Hazard, profile_argv, yarn_amplitude
 from zoo.printable import quoted
 from zoo.recipe.model import UNKNOWN, Profile, Recipe
 from zoo.recipe.validate import did_you_mean
-from zoo.results import Finding, Severity, Where
+from zoo.results import Finding, Severity
+from zoo.rules.profiles import argument, engine_of
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
@@ -55,7 +49,7 @@ def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
             verdict = "which is the amplitude in training"
             hint = "keep the engine version pinned: other versions read another amplitude"
         yield Finding(
-            f"profile {profile.name}: {_engine(profile)} scales cos and sin by {served:.5g}; {verdict}",
+            f"profile {profile.name}: {engine_of(profile)} scales cos and sin by {served:.5g}; {verdict}",
             hint,
             recipe.where("/draft/rope/amplitude_as_trained"),
             (profile.where("/engine"),),
@@ -82,10 +76,10 @@ def fa4_draft_without_bf16_kv(subject: Subject) -> Iterator[Finding]:
             continue
         stated = "is not set" if dtype is None else f"is {quoted(dtype, 40)}"
         yield Finding(
-            f"profile {profile.name}: --kv-cache-dtype {stated}, but in {_engine(profile)} the fa4 draft "
+            f"profile {profile.name}: --kv-cache-dtype {stated}, but in {engine_of(profile)} the fa4 draft "
             "needs bf16",
             "pass --kv-cache-dtype bf16",
-            _argument(profile, "--kv-cache-dtype", "--speculative-draft-attention-backend"),
+            argument(profile, "--kv-cache-dtype", "--speculative-draft-attention-backend"),
         )
 
 
@@ -113,7 +107,7 @@ def quantization_is_inherited(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"profile {profile.name}: --quantization {quoted(method or '', 40)} also quantizes the draft",
             "drop it, or add --speculative-draft-model-quantization unquant",
-            _argument(profile, "--quantization"),
+            argument(profile, "--quantization"),
         )
 
 
@@ -137,7 +131,7 @@ def trained_with_another_amplitude(subject: Subject) -> Iterator[Finding]:
         served = yarn_amplitude(recipe.draft.rope, profile.engine, profile.version)
         if served is not None and _differ(trained, served):
             yield Finding(
-                f"profile {profile.name}: {_engine(profile)} scales cos and sin by {served:.5g}, but the "
+                f"profile {profile.name}: {engine_of(profile)} scales cos and sin by {served:.5g}, but the "
                 f"draft was trained with {trained:.5g}",
                 "serve with a version that reads the trained amplitude",
                 recipe.where("/draft/rope/amplitude_as_trained"),
@@ -216,18 +210,5 @@ def _threatened(recipe: Recipe, hazard: Hazard) -> tuple[Profile, ...]:
     return tuple(profile for profile in recipe.profiles if hazard.threatens(recipe, profile))
 
 
-def _argument(profile: Profile, *flags: str) -> Where:
-    """The line of the first of ``flags`` that the profile passes."""
-    for flag in flags:
-        for index, line in enumerate(profile.args):
-            if line.partition(" ")[0].partition("=")[0] == flag:
-                return profile.where(f"/args/{index}")
-    return profile.where("/args")
-
-
 def _differ(one: float, other: float) -> bool:
     return abs(one - other) > _SAME * max(one, other)
-
-
-def _engine(profile: Profile) -> str:
-    return f"{ENGINE_NAMES[profile.engine]} {profile.version}"

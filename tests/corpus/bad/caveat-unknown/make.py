@@ -1,9 +1,9 @@
 from pathlib import Path
 
-from tests.corpus.kit import edit_recipe, good_draft, good_recipe
+from tests.corpus.kit import caveat, good_draft, good_recipe
 
 
 def make(folder: Path) -> None:
     good_draft(folder)
     good_recipe(folder)
-    edit_recipe(folder, "serve:", "caveats: [E999]\nserve:")
+    caveat(folder, "E999")

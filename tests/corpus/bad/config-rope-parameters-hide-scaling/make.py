@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from tests.corpus.kit import edit_config, edit_recipe, good_draft, good_recipe, yarn
+from tests.corpus.kit import caveat, edit_config, good_draft, good_recipe, yarn
 
 
 def make(folder: Path) -> None:
@@ -10,4 +10,4 @@ def make(folder: Path) -> None:
     yarn(folder)
     scaling = json.loads((folder / "config.json").read_text())["rope_scaling"]
     edit_config(folder, rope_theta=None, rope_scaling=scaling, rope_parameters={"rope_theta": 10000.0})
-    edit_recipe(folder, "serve:", "caveats: [E001]\nserve:")
+    caveat(folder, "E001")

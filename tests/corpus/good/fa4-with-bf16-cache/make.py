@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tests.corpus.kit import edit_profile, edit_recipe, good_draft, good_recipe
+from tests.corpus.kit import caveat, edit_profile, good_draft, good_recipe
 
 
 def make(folder: Path) -> None:
@@ -11,4 +11,4 @@ def make(folder: Path) -> None:
         "  - --spec",
         "  - --speculative-draft-attention-backend fa4\n  - --kv-cache-dtype bf16\n  - --spec",
     )
-    edit_recipe(folder, "serve:", "caveats: [E002]\nserve:")
+    caveat(folder, "E002")

@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from tests.corpus.kit import arguments, caveat, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    arguments(folder, "--attention-backend trtllm_mla", "--speculative-draft-attention-backend fa3")
+    caveat(folder, "E018")

@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from tests.corpus.kit import arguments, edit_profile, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    arguments(folder, "--speculative-eagle-topk 1")
+    edit_profile(folder, "DFLASH", "EAGLE3")

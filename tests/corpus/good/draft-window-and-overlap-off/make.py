@@ -1,0 +1,15 @@
+from pathlib import Path
+
+from tests.corpus.kit import arguments, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    arguments(
+        folder,
+        "--speculative-draft-window-size 8",
+        "--speculative-num-steps 1",
+        "--enable-return-hidden-states",
+        "--disable-overlap-schedule",
+    )

@@ -1,0 +1,44 @@
+"""One hazard: its conditions, and what the card and the rules say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+
+from zoo.engines.launch import launch_argv
+from zoo.recipe.model import ModelRef, Profile, Recipe
+
+ENGINE_NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A consequence of engine versions. ``card`` is its text on the card, in Markdown; ``advice`` what to
+    do."""
+
+    code: str
+    name: str
+    engine: str
+    versions: SpecifierSet
+    applies: Callable[[Recipe, Profile], bool]
+    card: str
+    advice: str
+    source: str
+
+    @property
+    def range(self) -> str:
+        """The engine versions in words: ``SGLang <0.5.16``."""
+        versions = f" {self.versions}" if str(self.versions) else ", all versions"
+        return ENGINE_NAMES[self.engine] + versions
+
+    def threatens(self, recipe: Recipe, profile: Profile) -> bool:
+        """Whether its conditions are there: the engine, the version and the rest."""
+        in_range = self.versions.contains(profile.version, prereleases=True)
+        return profile.engine == self.engine and in_range and self.applies(recipe, profile)
+
+
+def profile_argv(recipe: Recipe, profile: Profile) -> list[str]:
+    """The command of ``profile`` for the published draft, before a version is pinned."""
+    return launch_argv(profile, target=recipe.target.served, draft=ModelRef(recipe.repo))
