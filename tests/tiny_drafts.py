@@ -55,20 +55,28 @@ def inventory(name: str, config: Config | None = None) -> Inventory:
 
 
 def tensors(specs: Inventory, seed: int = 0) -> dict[str, Tensor]:
-    """``specs`` with data: normals of std 0.02, norms near 1, and maps that fit together (the draft's token
-    ``i`` is the target's ``2 i``)."""
+    """``specs`` with data: normals of std 0.02, norms near 1, and maps that fit together (the draft's tokens
+    are the target's first and its last)."""
     random = np.random.default_rng(seed)
     found: dict[str, Tensor] = {}
     for name, spec in specs.items():
         if name == "d2t":
-            data = np.arange(spec.shape[0], dtype="<i8").tobytes()
+            data = (np.flatnonzero(_kept(specs)) - np.arange(spec.shape[0])).astype("<i8").tobytes()
         elif name == "t2d":
-            data = bytes(1 - number % 2 for number in range(spec.shape[0]))
+            data = _kept(specs).tobytes()
         else:
             mean = 1.0 if len(spec.shape) == 1 else 0.0
             data = bf16(random.normal(mean, 0.02, spec.shape))
         found[name] = (spec.dtype, spec.shape, data)
     return found
+
+
+def _kept(specs: Inventory) -> np.ndarray[Any, Any]:
+    """t2d: the first and the last of the target's 256 tokens, half of the draft's each."""
+    kept = np.ones(256, dtype="u1")
+    size = specs["d2t"].shape[0] if "d2t" in specs else 128
+    kept[size // 2 : 256 - (size - size // 2)] = 0
+    return kept
 
 
 def write_draft(folder: Path, config: Config, held: Mapping[str, Tensor]) -> None:

@@ -1,6 +1,7 @@
 """A stand-in: a checkpoint with the exact inventory and config of a recipe, and no trained weights.
 
-With it anyone can try a whole pipeline (verify, launch, card, release) without the weights. Every weights
+With it anyone can try a whole pipeline (verify, launch, card, release) without the weights. Vocabulary maps
+are valid ones: the first and the last tokens of the target, half of the draft's each. Every weights
 file says in its metadata that it is a stand-in; rule D004 reads that, and ``zoo release --push`` refuses it.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -84,12 +86,13 @@ def write_standin(recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE) -> Standi
     shards = _shards(tensors, [name for name, kind in files.items() if kind == "weights"])
     mark = f"{recipe.name} {recipe.version}: right shapes, no trained weights"
     metadata = {"format": "pt", STANDIN_KEY: mark}
+    maps = _maps(tensors, recipe.target.vocab_size)
     with built_aside(out) as folder:
         for name, kind in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "weights":
-                _write_weights(path, shards[name], metadata, fill, recipe.name)
+                _write_weights(path, shards[name], metadata, maps, fill, recipe.name)
             elif name == "config.json":
                 path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
             elif kind == "index":
@@ -117,16 +120,37 @@ def _index(shards: Mapping[str, Inventory]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
+def _maps(tensors: Inventory, vocabulary: int) -> dict[str, bytes]:
+    """The data of the vocabulary maps among ``tensors``: of D draft tokens, the first D // 2 are the target's
+    first, the rest its last."""
+    sizes = [spec.shape[0] for name, spec in tensors.items() if name == "d2t"]
+    if not sizes or sizes[0] > vocabulary:
+        return {}
+    first, rest = sizes[0] // 2, sizes[0] - sizes[0] // 2
+    offset = vocabulary - sizes[0]
+    d2t = bytes(8 * first) + offset.to_bytes(8, "little") * rest
+    t2d = b"\x01" * first + bytes(offset) + b"\x01" * rest
+    return {"d2t": d2t, "t2d": t2d}
+
+
 def _write_weights(
-    path: Path, tensors: Inventory, metadata: Mapping[str, str], fill: Fill, seed: str
+    path: Path,
+    tensors: Inventory,
+    metadata: Mapping[str, str],
+    maps: Mapping[str, bytes],
+    fill: Fill,
+    seed: str,
 ) -> None:
     with path.open("wb") as file:
         file.write(header_bytes(tensors, metadata))
-        if fill is Fill.SPARSE:
-            file.truncate(file.tell() + sum(spec.nbytes for spec in tensors.values()))
-            return
         for name, spec in tensors.items():
-            _write_normals(file, name, spec, seed)
+            if name in maps and len(maps[name]) == spec.nbytes:
+                file.write(maps[name])
+            elif fill is Fill.SPARSE:
+                file.seek(spec.nbytes, os.SEEK_CUR)
+            else:
+                _write_normals(file, name, spec, seed)
+        file.truncate(file.tell())  # a hole at the end is no data yet
 
 
 def _write_normals(file: BinaryIO, name: str, spec: TensorSpec, seed: str) -> None:

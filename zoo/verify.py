@@ -15,6 +15,7 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.digests import engine_digest
 from zoo.errors import UnreadableError
 from zoo.evidence import load_evidence
+from zoo.materials import gather
 from zoo.printable import printable, quoted
 from zoo.recipe.load import Loaded, load_recipe
 from zoo.recipe.model import UNKNOWN
@@ -40,11 +41,14 @@ def verify_recipe(
     *,
     checkpoint: str | None = None,
     base: str | None = None,
+    target: str | None = None,
     level: Level = Level.HEADER,
     strict: bool = False,
+    engines: tuple[tuple[str, str], ...] = (),
     progress: Progress | None = None,
 ) -> Verification:
-    """Verify the draft of recipe ``name``; ``checkpoint`` names a folder instead of the recipe's own source.
+    """Verify the draft of recipe ``name``; ``checkpoint`` names a folder instead of the recipe's own source,
+    ``base`` and ``target`` those of base draft and target (or the target's config.json).
 
     Raises:
         NoSuchRecipeError: the zoo has no such recipe.
@@ -69,11 +73,12 @@ def verify_recipe(
         training=training,
         training_file=training_file,
         base=_open_base(zoo, loaded, base, missing),
+        engines=engines,
         reported=reported + (opened.findings if opened else ()),
         missing=missing,
         today=date.today(),
     )
-    subject = _scan(subject, level, progress)
+    subject = gather(_scan(subject, level, progress), level, zoo, target)
     if loaded.recipe is not None:
         evidence, found = load_evidence(zoo, loaded.recipe, _digest(subject))
         subject = replace(subject, evidence=evidence, reported=subject.reported + found)
@@ -81,20 +86,28 @@ def verify_recipe(
 
 
 def verify_source(
-    source: str, *, level: Level = Level.HEADER, strict: bool = False, progress: Progress | None = None
+    source: str,
+    *,
+    target: str | None = None,
+    level: Level = Level.HEADER,
+    strict: bool = False,
+    engines: tuple[tuple[str, str], ...] = (),
+    progress: Progress | None = None,
 ) -> Verification:
     """Verify a checkpoint folder on its own: its files, its config, and whether the two agree. It needs
-    no zoo and no recipe."""
+    no zoo and no recipe. ``target`` names the target's folder or config.json, to compare with."""
     opened = open_checkpoint(local_folder(None, source), source)
     absent = Absent("no recipe was given", required=False)
     subject = Subject(
         recipe=None,
         checkpoint=opened,
+        engines=engines,
         reported=opened.findings,
         missing={"recipe": absent, "recipe_file": absent},
         today=date.today(),
     )
-    return _verify(_scan(subject, level, progress), {}, level, strict)
+    subject = gather(_scan(subject, level, progress), level, target=target)
+    return _verify(subject, {}, level, strict)
 
 
 def local_folder(zoo: Zoo | None, source: str) -> Path:

@@ -17,17 +17,23 @@ from zoo.errors import NotAZooError, SettingsError
 from zoo.printable import quoted
 
 # A setting, and how to write it.
-_KNOWN = {"publish_to": 'publish_to = "dir:published"'}
+_KNOWN = {
+    "publish_to": 'publish_to = "dir:published"',
+    "endpoints": 'endpoints = ["https://hub.example.com"]',
+}
+_LISTS = ("endpoints",)
 MAX_SETTINGS_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Zoo:
-    """A zoo on disk. ``publish_to`` is the default of ``zoo release --to``, or ""."""
+    """A zoo on disk. ``publish_to`` is the default of ``zoo release --to``, or ""; ``endpoints`` are the hosts
+    that a recipe may name as its source, beside huggingface.co."""
 
     root: Path
     settings_file: Path
     publish_to: str = ""
+    endpoints: tuple[str, ...] = ()
 
     @property
     def recipes(self) -> Path:
@@ -59,7 +65,12 @@ def find_zoo(start: Path) -> Zoo:
         for file in (candidate / "zoo.toml", candidate / "pyproject.toml"):
             settings = _read(file)
             if settings is not None:
-                return Zoo(candidate, file, publish_to=settings.get("publish_to", ""))
+                return Zoo(
+                    candidate,
+                    file,
+                    publish_to=settings.get("publish_to", ""),
+                    endpoints=tuple(settings.get("endpoints", ())),
+                )
     raise NotAZooError(
         f"{quoted(str(folder))} is not inside a zoo",
         hint="run the command inside one, name it with --zoo FOLDER, or make a new one with: zoo init FOLDER",
@@ -80,11 +91,17 @@ def _read(file: Path) -> Mapping[str, Any] | None:
             raise SettingsError(
                 f"{file}: unknown setting {quoted(key)}", hint=f"known settings are: {', '.join(_KNOWN)}"
             )
-        if not isinstance(value, str) or not value.isprintable():
+        lines = value if key in _LISTS and isinstance(value, list) else [value]
+        if (key in _LISTS) != isinstance(value, list) or not all(map(_is_line, lines)):
+            kind = "a list of lines" if key in _LISTS else "one line"
             raise SettingsError(
-                f"{file}: setting {key} is not one line of text", hint=f"write it like this: {_KNOWN[key]}"
+                f"{file}: setting {key} is not {kind} of text", hint=f"write it like this: {_KNOWN[key]}"
             )
     return known
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
 
 
 def _document(file: Path) -> dict[str, Any] | None:

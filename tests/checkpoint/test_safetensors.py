@@ -13,8 +13,8 @@ import safetensors
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.corpus.cases import CASES, make_of
 from tests.corpus.kit import Tensor, good_draft, header_bytes, layout, load, save, write_raw
-from tests.corpus.test_corpus import CASES, make_of
 from zoo.checkpoint.collect import SHOWN_PER_CODE
 from zoo.checkpoint.model import Header
 from zoo.checkpoint.safetensors import DTYPE_BITS, parse_header, read_header

@@ -149,8 +149,12 @@ def good_draft(folder: Path, **config_changes: Any) -> None:
 def sharded_draft(folder: Path, shards: int = 2) -> None:
     """The same draft in shards with their index."""
     good_draft(folder)
+    shard(folder, draft_tensors(), shards)
+
+
+def shard(folder: Path, tensors: Mapping[str, Tensor], shards: int = 2) -> None:
+    """Write ``tensors`` in shards with their index, in place of ``model.safetensors``."""
     (folder / WEIGHTS).unlink()
-    tensors = draft_tensors()
     weight_map: dict[str, str] = {}
     for number in range(shards):
         name = f"model-{number + 1:05d}-of-{shards:05d}.safetensors"

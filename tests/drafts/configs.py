@@ -1,4 +1,4 @@
-"""Configs of public drafts, cut down to the keys that an inventory reads, and the bytes of an inventory."""
+"""Configs of drafts, cut down to the keys that an inventory reads, and the bytes of an inventory."""
 
 from __future__ import annotations
 
@@ -84,6 +84,101 @@ EAGLE3: Config = {
     "draft_vocab_size": 32000,
 }
 PEAGLE: Config = {**EAGLE3, "architectures": ["PEagleDraftModel"], "num_hidden_layers": 4}
+# Of our own, after the keys that the sources read.
+LAGUNA: Config = {
+    "architectures": ["DFlashLagunaForCausalLM"],
+    "hidden_size": 3072,
+    "intermediate_size": 12288,
+    "num_attention_heads": 72,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "num_hidden_layers": 6,
+    "vocab_size": 100352,
+    "gating": "per-head",
+    "dflash_config": {"target_layer_ids": [1, 10, 19, 29, 38, 47]},
+}
+LATENT: Config = {
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 64,
+    "num_hidden_layers": 1,
+    "vocab_size": 163840,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+EAGLE3_LATENT: Config = {
+    **LATENT,
+    "architectures": ["Eagle3DeepseekV2ForCausalLM"],
+    "model_type": "kimi_k2",
+    "draft_vocab_size": 163840,
+    "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 45, 89]},
+}
+DSPARK_LATENT: Config = {
+    **LATENT,
+    "architectures": ["K3DSparkModel"],
+    "model_type": "k3_dspark",
+    "intermediate_size": 14336,
+    "num_hidden_layers": 5,
+    "num_target_layers": 5,
+    "target_hidden_size": 7168,
+    "target_layer_ids": [7, 31, 47, 63, 87],
+    "markov_rank": 256,
+    "markov_head_type": "vanilla",
+    "enable_confidence_head": True,
+    "confidence_head_with_markov": True,
+}
+EAGLE: Config = {
+    **QWEN3_8B,
+    "architectures": ["LlamaForCausalLMEagle"],
+    "model_type": "llama",
+    "num_hidden_layers": 1,
+}
+MEDUSA: Config = {"medusa_num_heads": 5, "medusa_num_layers": 1, "hidden_size": 4096, "vocab_size": 32000}
+PLAIN: Config = {**QWEN3_8B, "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 28}
+
+
+_CLASSES = {"dflash": "DFlash", "dflash2": "DFlash2", "dspark": "DSpark", "eagle3": "Eagle3"}
+_CLASSES |= {"peagle": "PEagle", "mtp": "MTP"}
+
+
+def nested(kind: str, layer: Config | None = None, **own: Any) -> Config:
+    """A config of speculators: the layer of a small Qwen3, and the draft's own keys around it."""
+    inner = {
+        **QWEN3_8B,
+        "model_type": "qwen3",
+        "num_hidden_layers": 2,
+        "rope_parameters": {"rope_theta": 1e6},
+    }
+    return {
+        "architectures": [f"{_CLASSES[kind]}DraftModel"],
+        "dtype": "bfloat16",
+        "speculators_model_type": kind,
+        "speculators_version": "0.9.0",
+        "speculators_config": {"algorithm": kind},
+        "target_hidden_size": None,
+        "draft_vocab_size": QWEN3_8B["vocab_size"],
+        **own,
+        "transformer_layer_config": {**inner, **(layer or {})},
+    }
+
+
+_IDS: Config = {"aux_hidden_state_layer_ids": [2, 10, 18, 26, 34], "block_size": 8, "mask_token_id": 151669}
+_MARKOV: Config = {"markov_rank": 256, "markov_head_type": "vanilla"}
+_SWITCHES: Config = {"enable_confidence_head": True, "confidence_head_with_markov": True}
+_PAIRS: Config = {"conv_kernel_size": 2, "conv_group_size": 16, "selector_rank": 256, "selector_top_k": 16}
+_TAPS: Config = {"eagle_aux_hidden_state_layer_ids": [2, 18, 33], "norm_before_fc": False, "fc_norm": False}
+NESTED: dict[str, Config] = {
+    "dflash": nested("dflash", **_IDS),
+    "dflash2": nested("dflash2", **_IDS, **_PAIRS),
+    "dspark": nested("dspark", **_IDS, **_MARKOV, **_SWITCHES),
+    "eagle3": nested("eagle3", **_TAPS),
+    "peagle": nested("peagle", **_TAPS, mask_token_id=151669),
+    "mtp": nested("mtp", num_nextn_predict_layers=1),
+}
 PUBLIC = {
     "dflash": KIMI,
     "dflash2": DFLASH2,
@@ -91,6 +186,10 @@ PUBLIC = {
     "domino": DOMINO,
     "eagle3": EAGLE3,
     "peagle": PEAGLE,
+    "mtp": NESTED["mtp"],
+    "eagle": EAGLE,
+    "medusa": MEDUSA,
+    "plain": PLAIN,
 }
 
 

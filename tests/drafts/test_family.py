@@ -4,31 +4,56 @@ from __future__ import annotations
 
 import pytest
 
-from tests.drafts.configs import DFLASH2, DOMINO, DSPARK, EAGLE3, KIMI, PUBLIC, Config, with_head
+from tests.drafts.configs import (
+    DFLASH2,
+    DOMINO,
+    DSPARK,
+    EAGLE3,
+    KIMI,
+    NESTED,
+    PLAIN,
+    PUBLIC,
+    Config,
+    with_head,
+)
 from zoo.drafts import dspark
 from zoo.drafts.family import FAMILIES, Family, family_of, family_of_names
 
 HOST = {"architectures": ["DFlashDraftModel"], "model_type": "qwen3"}
+NAMED = [family for family in FAMILIES if family.own]
 
 
 def name_of(config: Config) -> str | None:
     family = family_of(config)
-    return family and family.name
+    return None if family is None else family.name
 
 
 def named_by(*names: str) -> str | None:
     family = family_of_names(names)
-    return family and family.name
+    return None if family is None else family.name
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_a_public_draft_is_recognised_from_its_config_and_from_its_names(family: Family) -> None:
-    config = PUBLIC[family.name]
-    assert family_of(config) is family
-    assert family_of_names(family.inventory(config, "bfloat16")) is family
+def test_a_draft_is_recognised_from_its_config(family: Family) -> None:
+    assert family_of(PUBLIC[family.name]) is family
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_draft_of_speculators_is_recognised_from_its_config_and_from_its_names(kind: str) -> None:
+    family = family_of(NESTED[kind])
+    assert family is not None
+    assert family.name == kind
+    assert family_of_names(family.inventory(NESTED[kind], "bfloat16")) is family
+
+
+@pytest.mark.parametrize("family", NAMED, ids=lambda family: family.name)
+def test_a_draft_is_recognised_from_its_names(family: Family) -> None:
+    assert family_of_names(family.inventory(PUBLIC[family.name], "bfloat16")) is family
+
+
+@pytest.mark.parametrize(
+    "family", [family for family in NAMED if family.name != "medusa"], ids=lambda f: f.name
+)
 def test_a_prefix_does_not_hide_a_family(family: Family) -> None:
     inventory = family.inventory(PUBLIC[family.name], "bfloat16")
     assert family_of_names(f"draft_model.{name}" for name in inventory) is family
@@ -36,7 +61,8 @@ def test_a_prefix_does_not_hide_a_family(family: Family) -> None:
 
 def test_every_family_has_one_name_a_source_and_what_is_uncertain() -> None:
     assert len({family.name for family in FAMILIES}) == len(FAMILIES)
-    assert all(family.source and family.uncertain and family.own for family in FAMILIES)
+    assert all(family.source and family.uncertain for family in FAMILIES)
+    assert {family.name for family in FAMILIES if not family.own} == {"eagle", "plain"}
 
 
 @pytest.mark.parametrize(("name", "config"), [("dflash2", DFLASH2), ("dspark", DSPARK), ("domino", DOMINO)])
@@ -82,9 +108,26 @@ def test_a_stated_projector_type_decides_between_two_heads() -> None:
         ("dflash", {"model_type": "dflash"}),
         ("dflash", {"dflash_config": {}}),
         (None, {}),
-        (None, {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}),
-        (None, {"architectures": ["DFlashLagunaForCausalLM"], "dflash_config": {"target_layer_ids": [1]}}),
+        (None, {"model_type": "qwen3"}),
         (None, {"architectures": ["DeepseekV4ForCausalLM"], "dspark_markov_rank": 256}),
+        (None, {"architectures": ["DeepseekV3ForCausalLM"], "num_nextn_predict_layers": 1}),
+        (None, {"architectures": ["DFlashNewForCausalLM"], "dflash_config": {"target_layer_ids": [1]}}),
+        (None, {"architectures": ["Eagle4LlamaForCausalLM"]}),
+        (None, {"architectures": ["Gemma4AssistantForCausalLM"]}),
+        (None, {"architectures": ["Qwen3XPressModel"], "dflash_config": {"target_layer_ids": [1]}}),
+        (None, {"speculators_model_type": "xpress", "architectures": ["DFlashDraftModel"]}),
+        ("dflash", {"architectures": ["DFlashLagunaForCausalLM"]}),
+        ("dflash", {"architectures": ["MuseGlimmerAssistantModel"]}),
+        ("eagle3", {"architectures": ["Eagle3Qwen3ForCausalLM"]}),
+        ("eagle", {"architectures": ["LlamaForCausalLMEagle"]}),
+        ("eagle", {"architectures": ["EagleMistralForCausalLM"]}),
+        ("mtp", {"architectures": ["DeepseekV3ForCausalLMNextN"]}),
+        ("mtp", {"architectures": ["Qwen3_5MTP"]}),
+        ("mtp", {"architectures": ["DeepSeekMTPModel"]}),
+        ("medusa", {"medusa_num_heads": 5}),
+        ("medusa", {"model_type": "medusa"}),
+        ("plain", {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}),
+        ("plain", {"architectures": ["LlamaForCausalLM"], "eagle_config": None}),
     ],
 )
 def test_one_word_of_a_config_is_enough_or_says_nothing(name: str | None, config: Config) -> None:
@@ -101,6 +144,10 @@ def test_one_word_of_a_config_is_enough_or_says_nothing(name: str | None, config
         ("eagle3", "layers.0.hidden_norm.weight"),
         ("dflash", "context_proj.weight"),
         ("dflash", "context_norm.weight"),
+        ("mtp", "mtp.fc.weight"),
+        ("mtp", "model.layers.61.eh_proj.weight"),
+        ("medusa", "0.0.linear.weight"),
+        (None, "fc.weight"),
         (None, "model.layers.0.self_attn.q_proj.weight"),
         (None, ""),
     ],
@@ -117,3 +164,10 @@ def test_no_names_and_the_names_of_an_ordinary_model_are_no_draft() -> None:
 def test_the_layer_of_a_p_eagle_draft_is_not_taken_for_eagle3() -> None:
     assert named_by("layers.0.hidden_norm.weight", "mask_hidden") == "peagle"
     assert name_of({**EAGLE3, "architectures": ["PEagleDraftModel"]}) == "peagle"
+
+
+def test_two_architectures_or_a_key_of_a_draft_are_no_ordinary_model() -> None:
+    assert name_of(PLAIN) == "plain"
+    assert name_of({**PLAIN, "architectures": ["Qwen3ForCausalLM", "LlamaForCausalLM"]}) is None
+    for key in ("draft_vocab_size", "target_layer_ids", "mtp_num_layers", "dspark_block_size"):
+        assert name_of({**PLAIN, key: 1}) is None

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.drafts.configs import PUBLIC, Config
+from tests.drafts.configs import DSPARK_LATENT, EAGLE3_LATENT, LAGUNA, NESTED, PUBLIC, Config
 from zoo.drafts.family import FAMILIES, Family, NotInventoriedError, family_of, family_of_names
+from zoo.drafts.layouts import KIND, LAYER, native
 from zoo.drafts.parts import MAX_LAYERS
 
 WRONG: tuple[Any, ...] = (
@@ -28,8 +29,9 @@ def spoiled(config: Config, value: Any) -> Iterator[Config]:
     """``config`` with each of its keys, at both levels, replaced by ``value`` in turn."""
     for key in config:
         yield {**config, key: value}
-    for key in config.get("dflash_config", {}):
-        yield {**config, "dflash_config": {**config["dflash_config"], key: value}}
+    for block in ("dflash_config", "eagle_config", "transformer_layer_config"):
+        for key in config.get(block, {}):
+            yield {**config, block: {**config[block], key: value}}
 
 
 def survive(family: Family, config: Config) -> None:
@@ -39,7 +41,7 @@ def survive(family: Family, config: Config) -> None:
             tensors = part(config, "bfloat16")
         except (KeyError, TypeError, NotInventoriedError):
             continue
-        assert len(tensors) <= 6 + 15 * MAX_LAYERS
+        assert len(tensors) <= 6 + 20 * MAX_LAYERS
         for spec in tensors.values():
             assert all(type(size) is int and size >= 0 for size in spec.shape)
     family_of(config)
@@ -50,6 +52,31 @@ def survive(family: Family, config: Config) -> None:
 def test_a_wrong_value_anywhere_is_a_documented_error(family: Family, value: Any) -> None:
     for config in spoiled(PUBLIC[family.name], value):
         survive(family, config)
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("config", [LAGUNA, EAGLE3_LATENT, DSPARK_LATENT, *NESTED.values()])
+def test_a_wrong_value_in_another_layout_is_a_documented_error(config: Config, value: Any) -> None:
+    family = family_of(config)
+    assert family is not None
+    for changed in spoiled(config, value):
+        survive(family, changed)
+        layout = native(changed)
+        assert all(layout.pointer(pointer).startswith("/") for pointer in ("/hidden_size", *layout.pointers))
+
+
+@given(
+    config=st.dictionaries(
+        st.sampled_from([KIND, LAYER, "aux_hidden_state_layer_ids", "dflash_config", "eagle_config"]), JSON
+    ),
+    kind=st.sampled_from([*NESTED, "xpress", "", None]),
+)
+def test_a_layout_is_read_of_any_json(config: Config, kind: str | None) -> None:
+    for changed in (config, {**config, KIND: kind}):
+        layout = native(changed)
+        assert layout.name in ("flat", "speculators")
+        for family in FAMILIES:
+            survive(family, changed)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)

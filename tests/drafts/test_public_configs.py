@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from tests import tiny_drafts
 from tests.drafts.configs import nbytes
 from tests.public_configs import CONFIGS, DFLASH2
+from zoo.checkpoint.writer import header_bytes
 from zoo.drafts.family import family_of
 from zoo.recipe.config import config_of
 from zoo.recipe.load import usable_recipe
@@ -31,11 +34,7 @@ PUBLISHED = {
 
 
 def sparse(folder: Path, name: str) -> None:
-    """The draft with all its tensors, in files that hold no data and take no room."""
-    import json
-
-    from zoo.checkpoint.writer import header_bytes
-
+    """The draft with all its tensors, in a file of holes; only the vocabulary maps have data."""
     config = CONFIGS[name]
     family = family_of(config)
     assert family is not None
@@ -45,7 +44,17 @@ def sparse(folder: Path, name: str) -> None:
     header = header_bytes(specs, {"format": "pt"})
     with (folder / "model.safetensors").open("wb") as file:
         file.write(header)
-        file.truncate(len(header) + nbytes(specs))
+        for tensor, spec in specs.items():
+            if tensor == "d2t":  # the first and the last tokens of the target
+                half, offset = spec.shape[0] // 2, config["vocab_size"] - spec.shape[0]
+                file.write(bytes(8 * half) + offset.to_bytes(8, "little") * (spec.shape[0] - half))
+            elif tensor == "t2d":
+                kept = config["draft_vocab_size"]
+                gap = bytes(spec.shape[0] - kept)
+                file.write(b"\x01" * (kept // 2) + gap + b"\x01" * (kept - kept // 2))
+            else:
+                file.seek(spec.nbytes, os.SEEK_CUR)
+        file.truncate(file.tell())
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -63,7 +72,13 @@ def test_a_public_config_round_trips(tmp_path: Path, name: str) -> None:
     made = write_standin(recipe, tmp_path / "standin")
     report = verify_recipe(zoo, "mine", checkpoint=str(tmp_path / "standin")).report
     errors = {found.code for found in report.findings if found.severity is Severity.ERROR}
-    assert errors <= {"L003"}  # a family that no engine known here serves
+    # SGLang does not start what SpecForge writes for P-EAGLE, Domino (by name) and DSpark (nested keys).
+    # It raises for an EAGLE3 config without draft_vocab_size, too.
+    family = family_of(CONFIGS[name])
+    assert family is not None
+    whole = family.name == "eagle3" and "draft_vocab_size" not in CONFIGS[name]
+    refused = whole or family.name in ("peagle", "domino", "dspark")
+    assert errors <= ({"L003", "E022"} if refused else set())
     if name in PUBLISHED:
         count, size = PUBLISHED[name]
         assert made.tensors == count

@@ -38,8 +38,10 @@ def test_its_adopted_recipe_has_no_error(tmp_path: Path, name: str) -> None:
     tiny_drafts.write_tiny(draft, name)
     tiny_drafts.recipe_of(draft, tmp_path / "zoo", "mine")
     report = verify_recipe(find_zoo(tmp_path / "zoo"), "mine", checkpoint=str(draft)).report
-    allowed = {"L003"} if name == "peagle" else set()  # no engine that is known here serves P-EAGLE
-    assert {finding.code for finding in report.findings if finding.severity == "error"} == allowed
+    # SGLang does not start what SpecForge writes for P-EAGLE, Domino (by name) and DSpark (nested keys).
+    refused = {"peagle": {"L003", "E022"}, "domino": {"E022"}, "dspark": {"E022"}}
+    errors = {finding.code for finding in report.findings if finding.severity == "error"}
+    assert errors == refused.get(name, set())
 
 
 @pytest.mark.parametrize("name", tiny_drafts.CONFIGS)

@@ -168,7 +168,9 @@ def _training(recipe: Recipe) -> dict[str, Any]:
         "Data": data.get("name", ""),
         "Conversations": f"{conversations:,}" if isinstance(conversations, int) else conversations,
         "Data manifest sha256": data.get("manifest_sha256", ""),
-        "Disjoint from": ", ".join(data.get("disjoint_from", ())),
+        "Disjoint from": ", ".join(
+            each if isinstance(each, str) else each["name"] for each in data.get("disjoint_from", ())
+        ),
     }
     return {
         "about": stated.get("about", ""),

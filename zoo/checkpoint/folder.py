@@ -75,11 +75,11 @@ def _read_weights(root: Path, listing: Listing) -> tuple[tuple[WeightsFile, ...]
     files: list[WeightsFile] = []
     findings: list[Finding] = []
     for name, size in listing.files.items():
-        if _is_weights(name):
+        if is_weights(name):
             header, found = read_header(root / name, name)
             files.append(WeightsFile(name, size, header))
             findings.extend(found)
-    if not files and not any(map(_is_weights, listing.refused)):
+    if not files and not any(map(is_weights, listing.refused)):
         missing = Findings(None)
         hint = "put the exported *.safetensors files beside config.json"
         missing.add("F001", "the folder has no *.safetensors file", hint)
@@ -87,7 +87,8 @@ def _read_weights(root: Path, listing: Listing) -> tuple[tuple[WeightsFile, ...]
     return tuple(files), tuple(findings)
 
 
-def _is_weights(path: str) -> bool:
+def is_weights(path: str) -> bool:
+    """Whether an engine may load the file at ``path`` of a checkpoint folder as weights."""
     return path.endswith(".safetensors") and "/" not in path
 
 

@@ -6,11 +6,11 @@ that was wrong on the way as findings, so that checks stay pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from zoo.results import Finding
 
@@ -61,12 +61,18 @@ class WeightsFile:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A local checkpoint folder.
+    """A checkpoint folder.
 
     ``files`` maps every file below ``root`` (POSIX path, relative) to its size in bytes; ``config`` is the
     parsed ``config.json`` or None; ``weights`` are the safetensors files that an engine would load, in name
     order; ``index`` is the ``weight_map`` of ``model.safetensors.index.json`` (tensor name -> file name) or
     None; ``findings`` are the facts recorded while reading, each with its rule code.
+
+    A remote checkpoint has an ``opener``: file name -> its bytes from the start, unbuffered and seekable. Whoever reads
+    data of such a checkpoint must use it: under its ``root`` lie the small files, headers and vocabulary maps only, and
+    the rest reads as zeros. ``revision`` is the commit that was read, 40 hex digits; ``reported_sha256``: file -> the
+    sha256 that the hub states; ``listed`` is False where a server cannot list its files, so that ``files`` has only
+    those that were asked for.
     """
 
     source: str
@@ -76,6 +82,10 @@ class Checkpoint:
     weights: tuple[WeightsFile, ...]
     index: Mapping[str, str] | None
     findings: tuple[Finding, ...]
+    opener: Callable[[str], BinaryIO] | None = None
+    revision: str | None = None
+    reported_sha256: Mapping[str, str] = field(default_factory=dict)
+    listed: bool = True
 
     @cached_property
     def tensors(self) -> Mapping[str, TensorInfo]:
@@ -91,6 +101,16 @@ class Checkpoint:
     def file_of(self) -> Mapping[str, str]:
         """Tensor name -> name of the weights file that holds it."""
         return {name: file.name for file in self.weights if file.header for name in file.header.tensors}
+
+    @cached_property
+    def data_start(self) -> Mapping[str, int]:
+        """Tensor name -> offset of its first byte in its weights file."""
+        return {
+            name: file.header.data_start + tensor.begin
+            for file in self.weights
+            if file.header is not None
+            for name, tensor in file.header.tensors.items()
+        }
 
     @cached_property
     def metadata(self) -> Mapping[str, str]:

@@ -19,6 +19,7 @@ VERBS = {
     "verify": "Check a draft against its recipe.",
     "fix": "Write a mended copy of a checkpoint.",
     "launch": "Print the command that serves a draft.",
+    "impact": "What another engine version changes for the drafts of this zoo.",
     "card": "Render the model card, or check it for drift.",
     "release": "Publish a version; without --push, a full dry run.",
     "standin": "Write a checkpoint with a recipe's exact inventory, without its weights.",

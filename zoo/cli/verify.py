@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.engines.readings import KNOWN, parse_engine
+from zoo.engines.readings.drafts import draft_of
 from zoo.errors import UsageError
 from zoo.printable import quoted
 from zoo.recipe.load import recipe_names
@@ -18,9 +20,17 @@ from zoo.verify import Verification, verify_recipe, verify_source
 @click.argument("name", metavar="NAME|FOLDER", required=False)
 @click.option("--checkpoint", metavar="FOLDER", help="Look at this folder, not at the recipe's source.")
 @click.option("--base", metavar="FOLDER", help="The base draft, to compare with.")
+@click.option("--target", metavar="FOLDER", help="The target, or its config.json, to compare with.")
 @click.option("--deep", is_flag=True, help="Read every byte: hashes, NaN and Inf, tensors that are all zero.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
 @click.option("--all", "everything", is_flag=True, help="Verify every recipe of the zoo.")
+@click.option(
+    "--engine",
+    "named",
+    multiple=True,
+    metavar="NAME==VERSION",
+    help="Show what this engine makes of the draft (repeatable); all: every engine that was read.",
+)
 @format_option("text", "json")
 @click.pass_obj
 def command(
@@ -28,22 +38,29 @@ def command(
     name: str | None,
     checkpoint: str | None,
     base: str | None,
+    target: str | None,
     deep: bool,
     strict: bool,
     everything: bool,
+    named: tuple[str, ...],
     form: str,
 ) -> int:
     """Check a draft.
 
     NAME is a recipe of this zoo; its checkpoint is compared with it. Anything with a slash is a FOLDER,
-    which is checked on its own. Reads headers and small files only, unless --deep.
+    which is checked on its own. Reads headers and small files only, unless --deep. A base draft or target that
+    is a folder of the zoo needs no option.
+
+    With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
+    profiles, whatever is shown; a FOLDER by those that --engine names, but not by all.
     """
     level = Level.DEEP if deep else Level.HEADER
-    for option, value in (("--checkpoint", checkpoint), ("--base", base)):
+    judges = tuple(parse_engine(each) for each in named if each != "all")
+    for option, value in (("--checkpoint", checkpoint), ("--base", base), ("--target", target)):
         if value == "":
             raise UsageError(f"{option} is empty", hint=f"{option} FOLDER; is a variable unset?")
     if everything:
-        if name or checkpoint or base:
+        if name or checkpoint or base or target:
             raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
         runs = [verify_recipe(app.zoo, each, level=level, strict=strict) for each in recipe_names(app.zoo)]
         if not runs:
@@ -61,7 +78,7 @@ def command(
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             hint = f"name the recipe: zoo verify {Path(name).stem}"
             raise UsageError(f"{quoted(name)} is a file", hint=hint)
-        runs = [verify_source(name, level=level, strict=strict)]
+        runs = [verify_source(name, target=target, level=level, strict=strict, engines=judges)]
     else:
         if "@" in name:
             hint = "verify the recipe, or the folder that was published"
@@ -71,15 +88,33 @@ def command(
                 f"there is no recipe {quoted(name)}, but a folder",
                 hint=f"for the folder: zoo verify ./{name}",
             )
-        runs = [verify_recipe(app.zoo, name, checkpoint=checkpoint, base=base, level=level, strict=strict)]
-    _show(app, runs, form, everything)
+        runs = [
+            verify_recipe(
+                app.zoo, name, checkpoint=checkpoint, base=base, target=target, level=level, strict=strict
+            )
+        ]
+    _show(app, runs, form, everything, KNOWN if "all" in named else tuple(dict.fromkeys(judges)))
     statuses = {run.report.exit_status for run in runs}
     return 1 if 1 in statuses else max(statuses)
 
 
-def _show(app: App, runs: list[Verification], form: str, everything: bool) -> None:
+def _show(
+    app: App,
+    runs: list[Verification],
+    form: str,
+    everything: bool,
+    engines: tuple[tuple[str, str], ...],
+) -> None:
+    from zoo.report.engines import engines_json, render_engines
+
+    drafts = [draft_of(run.subject.recipe, run.subject.checkpoint) if engines else None for run in runs]
+    readings = [[draft.read_by(*pair) for pair in engines] if draft else [] for draft in drafts]
+    implied = [draft is not None and draft.implied for draft in drafts]
     if form == "json":
         documents = [run.report.as_json() for run in runs]
+        if engines:
+            for document, read, from_recipe in zip(documents, readings, implied, strict=True):
+                document["engines"] = engines_json(read, implied=from_recipe)
         many = {"schema": "zoo-reports/1", "reports": documents}
         app.json(many if everything else documents[0])
         return
@@ -89,3 +124,7 @@ def _show(app: App, runs: list[Verification], form: str, everything: bool) -> No
         if len(runs) > 1:
             app.out(("\n" if index else "") + f"== {run.report.subject.get('recipe')}")
         app.out(render(run.report))
+        if readings[index]:
+            app.out("\n" + render_engines(readings[index], implied=implied[index]))
+        elif engines:
+            app.out("\nno engine can be asked: config.json or a header cannot be read")

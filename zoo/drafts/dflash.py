@@ -12,9 +12,10 @@ Sources: sglang 0.5.14 and 0.5.23, models/dflash.py and speculative/dflash_utils
 laguna_dflash.py. The published safetensors headers of z-lab/dflash (tests/fixtures) agree with this inventory
 to the byte; that of a published Laguna draft was reported with as many parameters as here.
 
-Uncertain: the dtype of ``attention_sink_bias`` (SGLang holds it in float32 for Nemotron), and whether a Laguna
-file has q, k and v fused into ``qkv_proj``, as the converter of speculators expects; SGLang reads both. SGLang
-reads ``has_embed_tokens`` only of quantized Nemotron drafts, whose packed weights are not inventoried.
+Uncertain: the dtype of ``attention_sink_bias`` (SGLang holds it in float32 for Nemotron), and whether a
+Laguna file has q, k and v fused into ``qkv_proj``, as the converter of speculators expects (SGLang reads
+both). SGLang reads ``has_embed_tokens`` only of quantized Nemotron drafts, whose packed weights are not
+inventoried.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ from zoo.drafts.parts import (
 
 LAGUNA_ARCHITECTURES = ("DFlashLagunaForCausalLM",)
 ASSISTANT_ARCHITECTURES = ("MuseGlimmerAssistantModel", "DFlashMuseGlimmerAssistantModel")
-ARCHITECTURES = ("DFlashDraftModel", *LAGUNA_ARCHITECTURES, *ASSISTANT_ARCHITECTURES)
+ARCHITECTURES = (
+    "DFlashDraftModel",
+    *LAGUNA_ARCHITECTURES,
+    *ASSISTANT_ARCHITECTURES,
+    "DFlashSpeculator",
+)
 ASSISTANT_NAMES = {"fc.weight": "encoder.fc.weight", "hidden_norm.weight": "encoder.output_norm_enc.weight"}
 
 

@@ -10,7 +10,8 @@ speculative/dflash_utils.py; dflash 0.1.0, model.py. SGLang 0.5.14 has no DFlash
 
 Uncertain: the codebooks have no ``.weight`` in published files and in SGLang, but have one inside dflash
 0.1.0, which renames them when it loads. SGLang reads the four keys only from ``dflash_config``, dflash 0.1.0
-also from the top level; so does this file. Variants with multi-head latent attention are not inventoried.
+also from the top level; so does this file. Variants with multi-head latent attention are not inventoried:
+none of the engines and packages that were read has them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo.drafts import Inventory, dflash
-from zoo.drafts.parts import extend, head_keys, refuse_variants, size
+from zoo.drafts.parts import extend, head_keys, size
 
 ARCHITECTURES = ("DFlash2DraftModel", "DFlash2BeamDraftModel", "MiniMaxDFlash2DraftModel")
 
@@ -36,7 +37,6 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
         TypeError: a dimension is not a sensible integer, or the group size does not divide H.
         NotInventoriedError: latent attention, or the nested config of speculators.
     """
-    refuse_variants(config)
     base = dflash.inventory(config, dtype)
     (hidden,) = base["norm.weight"].shape
     keys = head_keys(config)

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo.drafts import Inventory, dflash
-from zoo.drafts.parts import extend, head_keys, refuse_variants, size
+from zoo.drafts.parts import extend, head_keys, size
 
 ARCHITECTURES = ("DominoDraftModel",)
 
@@ -34,7 +34,6 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
         TypeError: a dimension is not a sensible integer.
         NotInventoriedError: latent attention, or the nested config of speculators.
     """
-    refuse_variants(config)
     base = dflash.inventory(config, dtype)
     (hidden,) = base["norm.weight"].shape
     keys = head_keys(config)

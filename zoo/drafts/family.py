@@ -12,10 +12,27 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zoo.drafts import Inventory, dflash, dflash2, domino, dspark, eagle3, peagle
-from zoo.drafts.parts import NotInventoriedError, head_keys
+from zoo.drafts import (
+    Inventory,
+    dflash,
+    dflash2,
+    domino,
+    dspark,
+    eagle,
+    eagle3,
+    medusa,
+    mtp,
+    peagle,
+    plain,
+    speculators,
+)
+from zoo.drafts.layouts import KIND, native
+from zoo.drafts.parts import NotInventoriedError, head_keys, names_one_of
 
 __all__ = ["FAMILIES", "Family", "NotInventoriedError", "family_of", "family_of_names"]
+
+
+Tensors = Callable[[Mapping[str, Any], str], Inventory]
 
 
 def nothing(config: Mapping[str, Any], dtype: str) -> Inventory:
@@ -28,34 +45,59 @@ class Family:
     """A kind of draft.
 
     ``describes`` says whether a config speaks of it, given that no family before it in FAMILIES claims it.
-    ``inventory`` gives the tensors that a file must have, ``optional`` those that it may have besides (the
-    two are disjoint). ``own`` are regular expressions, searched in a tensor name: a match says this family,
-    again unless one before it matches. ``architectures`` are the names known from config.json.
+    ``flat`` gives the tensors that a file must have whose config is in the flat layout, ``flat_optional``
+    those that it may have besides. ``own`` are regular expressions, searched in a tensor name: a match says
+    this family, again unless one before it matches; a family without any cannot be told from its names.
+    ``architectures`` are the names known from config.json.
     """
 
     name: str
     title: str
     architectures: tuple[str, ...]
     describes: Callable[[Mapping[str, Any]], bool]
-    inventory: Callable[[Mapping[str, Any], str], Inventory]
+    flat: Tensors
     own: tuple[str, ...]
     source: str
     uncertain: str
-    optional: Callable[[Mapping[str, Any], str], Inventory] = nothing
+    flat_optional: Tensors = nothing
+
+    def inventory(self, config: Mapping[str, Any], dtype: str) -> Inventory:
+        """The tensors that a file of ``config`` must have, in whichever layout it is.
+
+        Raises:
+            KeyError, TypeError, NotInventoriedError: as the family's own function says.
+        """
+        config = native(config).config
+        if config.get(KIND) is not None:
+            return speculators.tensors(self.name, config, dtype)[0]
+        return self.flat(config, dtype)
+
+    def optional(self, config: Mapping[str, Any], dtype: str) -> Inventory:
+        """The tensors that such a file may have besides; none of them is in :meth:`inventory`.
+
+        Raises:
+            KeyError, TypeError, NotInventoriedError: as :meth:`inventory`.
+        """
+        config = native(config).config
+        if config.get(KIND) is not None:
+            return speculators.tensors(self.name, config, dtype)[1]
+        return self.flat_optional(config, dtype)
 
 
 def family_of(config: Mapping[str, Any]) -> Family | None:
     """The family that ``config`` describes, or None. Never raises, whatever the values are.
 
-    The most specific family is asked first. A stated ``projector_type`` decides, as it does in SpecForge and
-    SGLang; then an architecture or the keys of a head are enough. So a config with the keys of a head is that
-    family even where ``architectures`` still says DFlashDraftModel, and a config that names a head but states
-    none of its keys is, too.
+    A config of speculators names its kind. Else the most specific family is asked first. A stated
+    ``projector_type`` decides, as it does in SpecForge and SGLang; then an architecture or the keys of a head
+    are enough. So a config with the keys of a head is that family even where ``architectures`` still says
+    DFlashDraftModel, and a config that names a head but states none of its keys is, too.
 
     Uncertain: keys of two heads without a ``projector_type`` give the first in the order of FAMILIES. A
     target with a bundled draft (``dspark_*`` keys) is no draft. An unknown architecture is never guessed to
-    be plain DFlash: Laguna, for one, has the same keys and other tensors.
+    be a known family: Laguna, for one, has the keys of DFlash and other tensors.
     """
+    if config.get(KIND) is not None:
+        return next((family for family in FAMILIES if family.name == config[KIND]), None)
     return next((family for family in FAMILIES if family.describes(config)), None)
 
 
@@ -78,67 +120,63 @@ def _is_dspark(config: Mapping[str, Any]) -> bool:
     keys = head_keys(config, "dspark_config")
     if "projector_type" in keys:
         return bool(keys["projector_type"] == "dspark")
-    named = _names(config, dspark.ARCHITECTURES) or config.get("model_type") in ("qwen3_dspark", "k3_dspark")
-    return named or config.get("speculators_model_type") == "dspark" or bool(keys.get("markov_rank"))
+    named = names_one_of(config, dspark.ARCHITECTURES)
+    return named or config.get("model_type") in ("qwen3_dspark", "k3_dspark") or bool(keys.get("markov_rank"))
 
 
 def _is_domino(config: Mapping[str, Any]) -> bool:
     keys = head_keys(config)
     if "projector_type" in keys:
         return bool(keys["projector_type"] == "domino")
-    return _names(config, domino.ARCHITECTURES) or bool(keys.get("gru_hidden_dim"))
+    return names_one_of(config, domino.ARCHITECTURES) or bool(keys.get("gru_hidden_dim"))
 
 
 def _is_dflash2(config: Mapping[str, Any]) -> bool:
     keys = head_keys(config)
-    named = _names(config, dflash2.ARCHITECTURES) or config.get("model_type") == "qwen3_dflash2"
+    named = names_one_of(config, dflash2.ARCHITECTURES) or config.get("model_type") == "qwen3_dflash2"
     pairs = ("conv_kernel_size", "conv_group_size", "selector_rank", "selector_top_k")
-    return (
-        named
-        or config.get("speculators_model_type") == "dflash2"
-        or any(bool(keys.get(key)) for key in pairs)
-    )
+    return named or any(bool(keys.get(key)) for key in pairs)
 
 
 def _is_peagle(config: Mapping[str, Any]) -> bool:
-    return _names(config, peagle.ARCHITECTURES) or config.get("speculators_model_type") == "peagle"
+    return names_one_of(config, peagle.ARCHITECTURES)
 
 
 def _is_eagle3(config: Mapping[str, Any]) -> bool:
-    if _names(config, eagle3.ARCHITECTURES) or config.get("speculators_model_type") == "eagle3":
+    if names_one_of(config, eagle3.ARCHITECTURES):
         return True
     return isinstance(config.get("eagle_config"), Mapping) and "dflash_config" not in config
 
 
 def _is_dflash(config: Mapping[str, Any]) -> bool:
     if config.get("architectures"):
-        return _names(config, dflash.ARCHITECTURES)
+        return names_one_of(config, dflash.ARCHITECTURES)
     return config.get("model_type") == "dflash" or isinstance(config.get("dflash_config"), Mapping)
 
 
-def _names(config: Mapping[str, Any], architectures: tuple[str, ...]) -> bool:
-    stated = config.get("architectures")
-    return isinstance(stated, list) and any(name in architectures for name in stated)
+def _is_eagle(config: Mapping[str, Any]) -> bool:
+    return names_one_of(config, eagle.ARCHITECTURES)
 
 
-# The most specific first: every family but EAGLE3 and P-EAGLE is DFlash with something added.
+# The most specific first: DSpark, Domino and DFlash2 are DFlash with something added, P-EAGLE is EAGLE3.
 FAMILIES: tuple[Family, ...] = (
     Family(
         name="dspark",
         title="DSpark",
         architectures=dspark.ARCHITECTURES,
         describes=_is_dspark,
-        inventory=dspark.inventory,
+        flat=dspark.inventory,
         own=(r"(?:^|\.)(?:markov_head|confidence_head|confidence_proj|markov_w[12])\.",),
         source="specforge 0.2.0 and sglang 0.5.23, from code",
-        uncertain="engines differ in the defaults of absent switches; ModelOpt names the heads otherwise",
+        uncertain="defaults of absent switches differ; ModelOpt names the heads otherwise; of the draft of "
+        "Kimi K3 only a reader was found",
     ),
     Family(
         name="domino",
         title="Domino",
         architectures=domino.ARCHITECTURES,
         describes=_is_domino,
-        inventory=domino.inventory,
+        flat=domino.inventory,
         own=(r"(?:^|\.)prefix_gru\.", r"(?:^|\.)embed_proj\.[02]\."),
         source="specforge 0.2.0 and sglang 0.5.23, from code",
         uncertain="no published header was read",
@@ -148,7 +186,7 @@ FAMILIES: tuple[Family, ...] = (
         title="DFlash2",
         architectures=dflash2.ARCHITECTURES,
         describes=_is_dflash2,
-        inventory=dflash2.inventory,
+        flat=dflash2.inventory,
         own=(r"(?:^|\.)candidate_selector\.", r"\.(?:attention|mlp)_conv\."),
         source="a published safetensors header, to the byte; sglang 0.5.23 and dflash 0.1.0, from code",
         uncertain="drafts with latent attention are not inventoried",
@@ -158,30 +196,72 @@ FAMILIES: tuple[Family, ...] = (
         title="P-EAGLE",
         architectures=peagle.ARCHITECTURES,
         describes=_is_peagle,
-        inventory=peagle.inventory,
+        flat=peagle.inventory,
         own=(r"(?:^|\.)mask_hidden$",),
-        source="specforge 0.2.0, from code",
-        uncertain="no engine was found that serves this layout, and no published header was read",
+        source="specforge 0.2.0 and vllm 0.33.0, from code",
+        uncertain="SGLang 0.5.23 does not serve it, and no published header was read",
     ),
     Family(
         name="eagle3",
         title="EAGLE3",
         architectures=eagle3.ARCHITECTURES,
         describes=_is_eagle3,
-        inventory=eagle3.inventory,
+        flat=eagle3.inventory,
         own=(r"(?:^|\.)midlayer\.", r"(?:^|\.)layers\.0\.hidden_norm\.weight$"),
-        source="specforge 0.2.0, sglang 0.5.14 and 0.5.23, from code",
-        uncertain="others write layers.0. for midlayer. or no t2d; latent attention is not inventoried",
-        optional=eagle3.optional,
+        source="specforge 0.2.0, sglang 0.5.14 and 0.5.23, vllm 0.33.0, from code",
+        uncertain="others write layers.0. for midlayer. or no t2d; of latent attention and of more than one "
+        "layer only readers were found",
+        flat_optional=eagle3.optional,
     ),
     Family(
         name="dflash",
         title="DFlash",
         architectures=dflash.ARCHITECTURES,
         describes=_is_dflash,
-        inventory=dflash.inventory,
+        flat=dflash.inventory,
         own=(r"(?:^|\.)(?:hidden_norm|context_proj|context_norm|output_norm_enc)\.weight$",),
         source="a published safetensors header, to the byte; sglang 0.5.14, run",
-        uncertain="whatever has no head of its own looks like DFlash",
+        uncertain="whatever has no head of its own looks like DFlash; of Laguna only the count was compared",
+    ),
+    Family(
+        name="mtp",
+        title="MTP/NextN",
+        architectures=mtp.ARCHITECTURES,
+        describes=mtp.describes,
+        flat=mtp.inventory,
+        own=(r"(?:^|\.)mtp(?:_layers)?\.", r"\.(?:eh_proj|enorm|hnorm|shared_head)\."),
+        source="sglang 0.5.23, vllm 0.33.0 and speculators 0.9.0, from code",
+        uncertain="only the export of speculators is inventoried; else the layer is in its target's files",
+    ),
+    Family(
+        name="eagle",
+        title="EAGLE-1/2",
+        architectures=eagle.ARCHITECTURES,
+        describes=_is_eagle,
+        flat=eagle.inventory,
+        own=(),
+        source="sglang 0.5.14 and 0.5.23, vllm 0.33.0, from code",
+        uncertain="the first published drafts have the config of an ordinary model; no header was read",
+        flat_optional=eagle.optional,
+    ),
+    Family(
+        name="medusa",
+        title="Medusa",
+        architectures=medusa.ARCHITECTURES,
+        describes=medusa.describes,
+        flat=medusa.inventory,
+        own=(r"^\d+\.\d+\.linear\.(?:weight|bias)$",),
+        source="reports about published files; no code was read",
+        uncertain="everything; published configs leave the dimensions to the target",
+    ),
+    Family(
+        name="plain",
+        title="small model",
+        architectures=(),
+        describes=plain.describes,
+        flat=plain.inventory,
+        own=(),
+        source="sglang 0.5.23 and vllm 0.33.0, from code",
+        uncertain="the config of a target, or of an EAGLE-1/2 draft as first published, says no more",
     ),
 )

@@ -2,8 +2,10 @@
 
 Engines guess what a config does not say and skip what they do not know, so the keys decide what is served.
 The lists were read in SGLang 0.5.14 and 0.5.23 (configs/model_config.py, models/dflash.py, models/dspark.py,
-models/llama_eagle3.py, models/kimi_k25_eagle3.py, speculative/dflash_utils.py) and vLLM 0.33.0
-(models/llama_eagle3.py, config/speculative.py); a key that any of them reads is in the list.
+models/llama_eagle3.py, models/kimi_k25_eagle3.py, speculative/dflash_utils.py, speculative/dspark_components)
+and vLLM 0.33.0 (models/llama.py, models/llama_eagle3.py, models/qwen3_dflash.py, models/qwen3_dspark.py,
+config/speculative.py, transformers_utils/config.py, v1/spec_decode, v1/worker); a key that any of them reads is
+in the list.
 """
 
 from __future__ import annotations
@@ -32,12 +34,14 @@ ROPE_BLOCKS = ("rope_scaling", "rope_parameters")
 # What SGLang and vLLM read of any model.
 _ANY_MODEL = (
     "architectures attention_bias attention_chunk_size compression_config decoder "
-    "dual_chunk_attention_config head_dim hidden_act hidden_size intermediate_size is_causal is_neox_style "
-    "language_config layer_types llm_config max_position_embeddings max_seq_len max_sequence_length "
-    "model_max_length model_type num_attention_heads num_hidden_layers num_key_value_heads "
-    "partial_rotary_factor quantization_config rms_norm_eps rope_dim rope_is_neox_style rope_parameters "
-    "rope_scaling rotary_dim seq_length sliding_window sliding_window_size swa_head_dim swa_v_head_dim "
-    "text_config thinker_config tie_word_embeddings use_sliding_window v_head_dim vocab_size window_size"
+    "dual_chunk_attention_config generator head_dim hidden_act hidden_size intermediate_size is_causal "
+    "is_neox_style language_config layer_types llm_config max_position_embeddings max_seq_len "
+    "max_sequence_length max_window_layers model_max_length model_type multi_query multi_query_group_num "
+    "n_head_kv num_attention_groups num_attention_heads num_attention_heads_per_layer num_hidden_layers "
+    "num_key_value_heads num_kv_heads partial_rotary_factor quantization_config rms_norm_eps rope_dim "
+    "rope_is_neox_style rope_parameters rope_scaling rotary_dim seq_length sliding_window "
+    "sliding_window_size swa_head_dim swa_num_key_value_heads swa_v_head_dim text_config thinker_config "
+    "tie_word_embeddings use_sliding_window v_head_dim vocab_size window_size"
 ).split()
 
 
@@ -131,17 +135,21 @@ DIFFUSION = Keys(
         [
             *_ANY_MODEL,
             *(
-                "attention_mode attention_sink_bias attention_value_scale causal "
-                "confidence_head_with_markov conv_group_size conv_kernel_size dflash_config dspark_config "
-                "eagle_aux_hidden_state_layer_ids emb_dim enable_confidence_head final_logit_softcapping "
-                "gating gru_hidden_dim has_embed_tokens has_lm_head input_embedding_scale kv_lora_rank "
-                "markov_head_type markov_rank mask_token output_multiplier projector_type "
-                "pure_draft_prefix_len sample_from_anchor selector_rank selector_top_k shift_label "
-                "swa_window_size target_hidden_size use_confidence_head use_gemma_norm use_swa"
+                "add_swa_attention_sink_bias attention_mode attention_sink_bias attention_value_scale "
+                "causal confidence_head_with_markov conv_group_size conv_kernel_size dflash_config "
+                "draft_vocab_size dspark_block_size dspark_bonus_anchor dspark_config dspark_draft_topk "
+                "dspark_markov_head_type dspark_markov_rank dspark_noise_token_id "
+                "dspark_target_layer_ids eagle_aux_hidden_state_layer_ids eagle_config emb_dim "
+                "enable_confidence_head final_logit_softcapping gating gru_hidden_dim has_embed_tokens "
+                "has_lm_head has_own_lm_head input_embedding_scale kv_lora_rank layer_ids logit_scale "
+                "markov_head_type markov_rank mask_token output_multiplier pard_token projector_type "
+                "ptd_token_id pure_draft_prefix_len sample_from_anchor selector_rank selector_top_k "
+                "shift_label swa_window_size swiglu_alpha swiglu_limit target_hidden_size "
+                "use_aux_hidden_state use_confidence_head use_gemma_norm use_swa"
             ).split(),
         ]
     ),
-    harmless_nulls=frozenset((*_HARMLESS, "dflash_config")),
+    harmless_nulls=frozenset((*_HARMLESS, "dflash_config", "draft_vocab_size")),
 )
 # EAGLE3 and P-EAGLE.
 EAGLE = Keys(
@@ -157,9 +165,10 @@ EAGLE = Keys(
         [
             *_ANY_MODEL,
             *(
-                "bias draft_vocab_size eagle_config fc_norm intermediate_size_mlp kv_lora_rank logit_scale "
-                "mla_use_nope norm_before_fc norm_before_residual norm_output num_aux_hidden_states "
-                "pretraining_tp q_lora_rank qk_nope_head_dim qk_rope_head_dim target_hidden_size "
+                "bias dflash_config draft_vocab_size dspark_target_layer_ids eagle_config fc_norm "
+                "intermediate_size_mlp kv_lora_rank layer_ids logit_scale mla_use_nope mlp_bias "
+                "norm_before_fc norm_before_residual norm_output num_aux_hidden_states pretraining_tp "
+                "q_lora_rank qk_nope_head_dim qk_rope_head_dim qkv_bias target_hidden_size "
                 "use_aux_hidden_state use_aux_norm use_input_layernorm_in_first_layer use_last_layernorm "
                 "use_mtp_layernorm"
             ).split(),

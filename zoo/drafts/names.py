@@ -10,13 +10,24 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-# TorchSpec says context_*, assistant exports say encoder.*; both are the fusion layer. ``midlayer`` is the
-# EAGLE3 spelling of layer 0.
+# TorchSpec says context_*, assistant exports say encoder.*; both are the fusion layer. ModelOpt and
+# TensorRT-LLM write the heads of DSpark without their prefix. ``midlayer`` is the EAGLE3 spelling of layer 0.
 _ALIASES = {
     "context_proj.weight": "fc.weight",
     "context_norm.weight": "hidden_norm.weight",
     "encoder.fc.weight": "fc.weight",
     "encoder.output_norm_enc.weight": "hidden_norm.weight",
+    "markov_w1.weight": "markov_head.markov_w1.weight",
+    "markov_w2.weight": "markov_head.markov_w2.weight",
+    **{
+        f"{name}.{part}": f"{head}.{part}"
+        for name, head in (
+            ("confidence_proj", "confidence_head.proj"),
+            ("gate_proj", "markov_head.gate_proj"),
+            ("joint_proj", "markov_head.joint_proj"),
+        )
+        for part in ("weight", "bias")
+    },
 }
 _FUSED = {"qkv_proj": "q_proj, k_proj and v_proj", "gate_up_proj": "gate_proj and up_proj"}
 _LEFTOVERS = re.compile(r"rotary_emb\.inv_freq$|(^|\.)verifier_(lm_head|norm)\.|(^|\.)(t2d|d2t)$")
@@ -38,7 +49,9 @@ def explain(name: str, expected: Collection[str]) -> Foreign | None:
     head = name
     prefix = ""
     while True:
-        native = _ALIASES.get(head) or re.sub(r"^midlayer\.", "layers.0.", head)
+        # Inside a layer gate_proj is the MLP's, not the Markov head's.
+        alias = None if "layers." in prefix else _ALIASES.get(head)
+        native = alias or (head if head in expected else re.sub(r"^midlayer\.", "layers.0.", head))
         if native in expected and native != name:
             return _renamed(prefix, head, native)
         if "." not in head:

@@ -4,10 +4,11 @@ The first layer is EAGLE3's: its attention reads the token embedding beside the 
 are plain Llama layers. ``mask_hidden``, a bare parameter, stands in for the hidden states of the tokens that
 are still to come. The embedding is trained and must be in the file.
 
-Source: specforge 0.2.0, modeling/draft/peagle.py and export/to_hf.py. SGLang 0.5.23 has no P-EAGLE.
+Source: specforge 0.2.0, modeling/draft/peagle.py and export/to_hf.py; vllm 0.33.0 reads it with
+models/llama_eagle3.py. SGLang 0.5.23 has no P-EAGLE.
 
 Uncertain: SpecForge always fuses three aux layers and writes both vocabulary maps even where the draft has
-the whole vocabulary. speculators nests the config and leaves the maps out then; that is not inventoried.
+the whole vocabulary. The layout of speculators is ``zoo.drafts.speculators``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo.drafts import Inventory
-from zoo.drafts.parts import MAX_LAYERS, NotInventoriedError, layer_shapes, size, specs, vocabularies
+from zoo.drafts.parts import MAX_LAYERS, layer_shapes, refuse_nested, size, specs, vocabularies
 
 ARCHITECTURES = ("PEagleDraftModel", "PEagleSpeculator")
 AUX_LAYERS = 3
@@ -35,8 +36,7 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
         TypeError: a dimension is not a sensible integer.
         NotInventoriedError: the nested config of speculators.
     """
-    if "transformer_layer_config" in config or "speculators_model_type" in config:
-        raise NotInventoriedError("the nested config of speculators is not inventoried")
+    refuse_nested(config)
     hidden = size(config, "hidden_size")
     target = hidden if config.get("target_hidden_size") is None else size(config, "target_hidden_size")
     vocab, draft_vocab = vocabularies(config)

@@ -7,6 +7,7 @@ from zoo.rules import (
     config,
     config_alone,
     config_values,
+    data,
     deep,
     engine,
     files,
@@ -14,10 +15,16 @@ from zoo.rules import (
     hostile,
     inventory,
     launch,
+    maps,
+    reading,
     recipe,
+    reports,
+    serving,
     shards,
     target,
+    target_config,
     training,
+    vllm,
 )
 from zoo.rules.registry import RULES, Level, Rule, run
 from zoo.rules.subject import Absent, Subject

@@ -17,17 +17,17 @@ from zoo.rules.subject import Subject
 def stated_twice(subject: Subject) -> Iterable[Finding]:
     """The config states one value in two places, and they differ.
 
-    What it does: finds block size, aux layers, mask token, target depth and rope values that stand in two
-    places.
+    What it does: finds block size, aux layers, mask token, target depth, rope values and the keys of a head
+    (emb_dim, say) that stand in two places.
     Why is this bad: engines and versions look in different places first, so the same file means different
     drafts.
     Example: "block_size": 16 at the top and "dflash_config": {"block_size": 8}.
     Use instead: one place, or the same value in both.
     Sources: z-lab/dflash#150; sglang 0.5.14 reads the mask token id only from dflash_config, 0.5.23 also
-    from the top level.
+    from the top level and refuses a Domino draft with two values of emb_dim.
     Since: 0.1.0
     """
-    for key, stated in subject.stated.items():
+    for key, stated in _places(subject).items():
         for other in stated[1:]:
             if not same(other.value, stated[0].value):
                 first, second = (
@@ -42,26 +42,46 @@ def stated_twice(subject: Subject) -> Iterable[Finding]:
                 )
 
 
+def _places(subject: Subject) -> dict[str, tuple[Stated, ...]]:
+    """Every key with the places that state it. A key of the draft's own block may stand at the top, too."""
+    own, places = subject.keys.own + ".", dict(subject.stated)
+    for key, inner in subject.stated.items():
+        if key.startswith(own):
+            places[key] = (*inner, *places.get(key.removeprefix(own), ()))
+    return places
+
+
 @rule("C013", "not-where-engines-look", needs=("config",))
 def not_where_engines_look(subject: Subject) -> Iterable[Finding]:
-    """A value stands only where the oldest supported engine does not look.
+    """A value stands only where some engine does not look.
 
-    What it does: requires the mask token id inside dflash_config.
-    Why is this bad: SGLang 0.5.14 ignores a mask_token_id at the top level and then looks for a token
-    called <|MASK|>.
+    What it does: requires the mask token id and the aux layers inside dflash_config (a DSpark draft may have
+    its aux layers at the top level), and the aux layers of an EAGLE3 draft inside eagle_config.
+    Why is this bad: SGLang 0.5.14 ignores a mask_token_id at the top level and looks for a token called
+    <|MASK|>. For aux layers at the top level vLLM 0.33.0 (DFlash) and SGLang (EAGLE3) take their default.
     Example: "mask_token_id": 4 at the top level and no mask_token_id in dflash_config.
     Use instead: "dflash_config": {"mask_token_id": 4, ...}.
-    Sources: sglang 0.5.14 and 0.5.23, parse_dflash_draft_config.
+    Sources: sglang 0.5.14 and 0.5.23, parse_dflash_draft_config and models/llama_eagle3.py; vllm 0.33.0,
+    v1/worker/gpu_model_runner.py (_get_eagle3_aux_layers_from_config).
     Since: 0.1.0
     """
-    stated = subject.stated.get("mask_token_id", ()) if subject.keys is DIFFUSION else ()
-    if stated and stated[0].pointer == "/mask_token_id":
-        yield Finding(
-            "mask_token_id stands only at the top level, where SGLang 0.5.14 does not read it",
-            "put it into dflash_config",
-            place("/mask_token_id"),
-            against(subject, "mask_token_id"),
-        )
+    if subject.layout.name != "flat":
+        return  # E022 says which engines read a nested config
+    blind = {"mask_token_id": "SGLang 0.5.14", "target_layer_ids": "vLLM 0.33.0"}
+    if subject.keys is not DIFFUSION:
+        blind = {"target_layer_ids": "SGLang"}
+    elif subject.family is not None and subject.family.name == "dspark":
+        del blind["target_layer_ids"]
+    for key, engine in blind.items():
+        stated, best = subject.stated.get(key), subject.keys.places[key][0]
+        if stated and stated[0].pointer != "/" + "/".join(best):
+            name = stated[0].pointer.removeprefix("/")
+            yield Finding(
+                f"{quoted(name)} stands only at the top level, where {engine} does not read it",
+                f"put it into {best[0]}",
+                place(stated[0].pointer),
+                against(subject, key),
+            )
 
 
 @rule("C014", "null", needs=("config",))
@@ -77,7 +97,7 @@ def null(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14, dflash_utils.py (dflash_cfg.get(key, top-level value)) and models/dflash.py.
     Since: 0.1.0
     """
-    config, keys = subject.config or {}, subject.keys
+    config, keys = subject.layout.config, subject.keys
     for outer, block in [("", config), *((key, config.get(key)) for key in keys.blocks)]:
         for key, value in block.items() if isinstance(block, dict) else ():
             if value is None and (outer or (keys.is_read(key) and key not in keys.harmless_nulls)):
@@ -100,7 +120,7 @@ def rope_in_two_blocks(subject: Subject) -> Iterable[Finding]:
     Sources: transformers 5.8.1 (convert_rope_params_to_dict); sglang 0.5.14 (get_rope_config).
     Since: 0.1.0
     """
-    config = subject.config or {}
+    config = subject.layout.config
     if config.get("rope_parameters") and config.get("rope_scaling"):
         message = "rope_parameters and rope_scaling are both there, and readers differ in which one wins"
         lines = () if subject.recipe is None else (subject.recipe.where("/draft/rope"),)
@@ -118,7 +138,7 @@ def odd_key(subject: Subject) -> Iterable[Finding]:
     Use instead: "dflash_config": {"mask_token_id": 4}.
     Since: 0.1.0
     """
-    config = subject.config or {}
+    config = subject.layout.config
     for outer, block in [("", config), *((key, config.get(key)) for key in subject.keys.blocks)]:
         for key in block if isinstance(block, dict) else ():
             if not is_plain(key):
@@ -192,6 +212,8 @@ def aux_layers_impossible(subject: Subject) -> Iterable[Finding]:
         if wrong:
             message = f"aux layers {shown(wrong)} do not exist: the target has {limit or 'some'} layers"
             hint = "count layers from 0" + (f" to {limit - 1}" if limit else "")
+            if subject.recipe is None and limit == len(each.value):
+                hint = "num_target_layers is the depth of the target; TorchSpec writes the number of ids there"
             yield Finding(message, hint, where, against(subject, "target_layer_ids"))
         if len(set(each.value)) != len(each.value):
             yield Finding(

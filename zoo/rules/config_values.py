@@ -98,7 +98,8 @@ def quantization_config(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     assert subject.checkpoint is not None
-    if {tensor.dtype for tensor in subject.checkpoint.tensors.values()} - {"BF16", "F16", "F32"}:
+    # I64 and BOOL are the maps between the vocabularies.
+    if {tensor.dtype for tensor in subject.checkpoint.tensors.values()} - {"BF16", "F16", "F32", "I64", "BOOL"}:
         return
     related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
     for key in ("quantization_config", "compression_config"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from zoo.checkpoint.collect import Findings
+from zoo.checkpoint.maps import is_map
 from zoo.printable import quoted
 from zoo.results import Finding, Severity
 from zoo.rules.registry import Level, rule
@@ -49,7 +50,7 @@ def all_zero(subject: Subject) -> Iterable[Finding]:
     """A tensor is all zero.
 
     What it does: Finds tensors of which every element is 0 (or -0). Biases are left to D005: zero is how
-        they start.
+        they start. Vocabulary maps are left to D010: zero is right for a whole vocabulary.
     Why is this bad: A zero matrix switches off a part of every layer that reads it, and a zero norm
         switches off the layer. The space was reserved and never written, or a shard of a distributed
         checkpoint was never gathered.
@@ -144,10 +145,10 @@ def _each(
     subject: Subject, code: str, fact: Callable[[TensorScan], str | None], hint: str
 ) -> Iterable[Finding]:
     """One finding for every tensor that ``fact`` says something of; the many of a ruined file are counted,
-    not listed."""
+    not listed. Vocabulary maps hold no trained numbers and have rules of their own."""
     found: dict[str, Findings] = {}
     for tensor in subject.scan.tensors.values() if subject.scan else ():
-        if (said := fact(tensor)) is not None:
+        if not is_map(tensor.name) and (said := fact(tensor)) is not None:
             found.setdefault(tensor.file, Findings(tensor.file)).add(code, said, hint, tensor=tensor.name)
     return (finding for each in found.values() for finding in each.result())
 

@@ -187,8 +187,10 @@ def other_family(subject: Subject) -> Iterable[Finding]:
     assert subject.family is not None
     names = [name for name in checkpoint.tensors if name not in subject.foreign_names]
     found = family_of_names(names)
-    # Most families are DFlash with a head: a lost head is I001, and what is left looks like DFlash.
-    if found is None or found.name in (subject.family.name, "dflash"):
+    # Most families are DFlash with a head, and P-EAGLE is EAGLE3 with a mask: a lost part is I001, and what
+    # is left looks like the other family.
+    rest = "eagle3" if subject.family.name == "peagle" else "dflash"
+    if found is None or found.name in (subject.family.name, rest):
         return
     example = next(name for name in names if family_of_names([name]) is found)
     related = () if subject.recipe is None else (subject.recipe.where("/checkpoint/family"),)

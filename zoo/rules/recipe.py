@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from zoo.printable import quoted
+from zoo.recipe.data import DataManifests
 from zoo.recipe.model import UNKNOWN
 from zoo.recipe.validate import pointer
 from zoo.results import Finding, Severity, Where
@@ -286,30 +287,30 @@ def assumed_value(subject: Subject) -> Iterable[Finding]:
 
 @rule("R025", "stated-not-checked", severity=Severity.WARNING, needs=("recipe",))
 def stated_not_checked(subject: Subject) -> Iterable[Finding]:
-    """The recipe states something that this version cannot check.
+    """The recipe states something that this run cannot check.
 
-    What it does: lists base.unchanged_tensors, training.data.disjoint_from and tokenizer.sha256 where they
-    are stated.
+    What it does: lists base.unchanged_tensors without the base draft or its bytes, tokenizer.sha256 without
+    the target's tokenizer.json, and entries of training.data.disjoint_from without two data manifests.
     Why is this bad: it is not; but nobody has looked, and a statement must not pass for a check.
     Example: disjoint_from: [SPEED-Bench].
-    Use instead: keep the statement, and check it by hand until the tool does.
+    Use instead: give what it is compared with: --deep --base FOLDER, --target FOLDER, data manifests.
     Since: 0.1.0
     """
     assert subject.recipe is not None
     recipe, target = subject.recipe, subject.recipe.target
-    places = [
-        (recipe.base is not None and recipe.base.unchanged_tensors, recipe.where("/base/unchanged_tensors")),
-        (recipe.training.data.get("disjoint_from"), recipe.where("/training/data/disjoint_from")),
-        (
-            target.data.get("tokenizer", {}).get("sha256", UNKNOWN) != UNKNOWN,
-            target.where("/tokenizer/sha256"),
-        ),
-    ]
-    for stated, where in places:
-        if stated:
-            name = (where.pointer or "").lstrip("/").replace("/", ".")
-            hint = "check it by hand; this version of zoo does not"
-            yield Finding(f"{name} is stated and not checked", hint, where)
+    if recipe.base is not None and recipe.base.unchanged_tensors and subject.unchanged is None:
+        hint = "check it with --deep and, if the base is no folder of this zoo, --base FOLDER"
+        yield _unchecked(recipe.where("/base/unchanged_tensors"), hint)
+    for entry in (subject.data or DataManifests()).unchecked(recipe):
+        hint = "write {name: ..., manifest: FILE}, and training.data.manifest; or check it by hand"
+        yield _unchecked(recipe.where(entry), hint)
+    if target.data.get("tokenizer", {}).get("sha256", UNKNOWN) != UNKNOWN and subject.tokenizer is None:
+        yield _unchecked(target.where("/tokenizer/sha256"), "check it with --target FOLDER")
+
+
+def _unchecked(where: Where, hint: str) -> Finding:
+    name = (where.pointer or "").lstrip("/").replace("/", ".")
+    return Finding(f"{name} is stated and not checked", hint, where)
 
 
 @rule("R023", "expired-waiver", severity=Severity.WARNING, needs=("recipe",))

@@ -8,7 +8,7 @@ not a footnote.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,16 +17,21 @@ from zoo.drafts import HEADER_DTYPE, Inventory
 from zoo.drafts.eagle3 import spelled_as
 from zoo.drafts.family import FAMILIES, Family, NotInventoriedError, family_of, nothing
 from zoo.drafts.keys import DIFFUSION, Keys, Stated, keys_of
+from zoo.drafts.layouts import Layout, native
 from zoo.drafts.names import Foreign, explain
+from zoo.engines.readings.drafts import Judged, judged
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Where
 
 if TYPE_CHECKING:
+    from zoo.checkpoint.maps import VocabularyMaps
     from zoo.checkpoint.model import Checkpoint
     from zoo.checkpoint.scan import Scan
+    from zoo.checkpoint.target import Embedding, TargetModel
     from zoo.evidence import Evidence
+    from zoo.recipe.data import DataManifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,11 @@ class Subject:
     """What the rules look at. ``missing`` says why a material that is None is absent.
 
     ``training`` is the parsed training manifest, ``base`` the base draft's folder, ``scan`` what a pass
-    over every byte found. ``reported`` are the findings that readers recorded, of recipe and checkpoint.
+    over every byte found. ``maps`` and ``base_maps`` are the values of the vocabulary maps (empty where the
+    draft has none), ``unchanged`` the tensors that are the base's byte for byte. ``target`` is the target by
+    its own files, ``target_source`` where they were looked for, ``mask_twins`` the tokens whose embedding is
+    that of the mask token. ``data`` are the data manifests. ``engines`` are the (name, version) pairs that the
+    user named. ``reported`` are the findings that readers recorded, of recipe and checkpoint.
     """
 
     recipe: Recipe | None
@@ -52,7 +61,15 @@ class Subject:
     training_file: str = ""
     base: Checkpoint | None = None
     scan: Scan | None = None
+    maps: VocabularyMaps | None = None
+    base_maps: VocabularyMaps | None = None
+    unchanged: frozenset[str] | None = None
+    target: TargetModel | None = None
+    target_source: str | None = None
+    mask_twins: tuple[int, ...] | None = None
+    data: DataManifests | None = None
     evidence: tuple[Evidence, ...] | None = None
+    engines: tuple[tuple[str, str], ...] = ()
     reported: tuple[Finding, ...] = ()
     missing: Mapping[str, Absent] = field(default_factory=dict)
     today: date = date.max
@@ -70,6 +87,12 @@ class Subject:
         return names if len(names) == len(self.checkpoint.weights) else None
 
     @cached_property
+    def readings(self) -> tuple[Judged, ...] | None:
+        """What the engines of the recipe's profiles or, without a recipe, those that the user named make of
+        the draft."""
+        return judged(self.recipe, self.checkpoint, self.engines)
+
+    @cached_property
     def family(self) -> Family | None:
         """The family of the recipe or, without one, the one that config.json speaks of."""
         if self.recipe is not None:
@@ -84,7 +107,40 @@ class Subject:
     @cached_property
     def stated(self) -> Mapping[str, tuple[Stated, ...]]:
         """config.json as an engine sees it: canonical key -> the places that state it."""
-        return self.keys.stated(self.config or {})
+        found = self.keys.stated(self.layout.config)
+        return {
+            key: tuple(replace(each, pointer=self.layout.pointer(each.pointer)) for each in places)
+            for key, places in found.items()
+        }
+
+    @cached_property
+    def layout(self) -> Layout:
+        """config.json made flat: the nested config of speculators means the same as another flat one."""
+        return native(self.config or {})
+
+    @property
+    def mask(self) -> Stated | None:
+        """The mask token id that the config states first, if it is a token id at all (C031)."""
+        found = self.stated.get("mask_token_id", ())
+        return found[0] if found and type(found[0].value) is int and found[0].value >= 0 else None
+
+    @property
+    def tokenizer(self) -> str | None:
+        """The sha256 of the target's tokenizer.json, or None without one."""
+        return (self.target.tokenizer_sha256 or None) if self.target is not None else None
+
+    @property
+    def embedding(self) -> Embedding | None:
+        """Where the target's embedding is, or None where no header shows it."""
+        return None if self.target is None else self.target.embedding
+
+    @property
+    def disjoint(self) -> bool | None:
+        """None where the recipe says disjoint and no two data manifests can be compared."""
+        if self.recipe is None or self.data is None:
+            return None
+        stated = self.recipe.training.data.get("disjoint_from", ())
+        return None if stated and len(self.data.unchecked(self.recipe)) == len(stated) else True
 
     @cached_property
     def inventory(self) -> Inventory | None:
@@ -138,18 +194,34 @@ class Subject:
             return self._unread_config()
         if getattr(self, material) is not None:
             return None
-        if self.checkpoint is None and material in ("config", "header", "inventory"):
+        if self.checkpoint is None and material in ("config", "header", "inventory", "maps"):
             material = "checkpoint"
+        if self.base is None and material in ("base_maps", "unchanged"):
+            material = "base"
+        if self.target is None and material in ("tokenizer", "embedding", "mask_twins", "target_source"):
+            material = "target"
         reasons = {
             "config": Absent("config.json could not be read"),
             "header": Absent("a weights file could not be understood, or there is none"),
             "inventory": Absent(self._inventories[2]),
+            "tokenizer": Absent("the target's folder has no tokenizer.json", required=False),
+            "embedding": Absent("no header in the target's folder shows its embedding", required=False),
+            "mask_twins": Absent("no header in the target's folder shows its embedding", required=False),
+            "disjoint": Absent("a data manifest is missing, of the training data or of the other", False),
+            "readings": Absent(self._unread_engines(), required=False),
         }
         return (
             self.missing.get(material)
             or reasons.get(material)
             or Absent(f"no {material} was given", required=False)
         )
+
+    def _unread_engines(self) -> str:
+        if self.recipe is not None:
+            return "no engine of the recipe's profiles was read (docs/engines.md)"
+        if not self.engines:
+            return "no engine was named; add --engine NAME==VERSION"
+        return "config.json or a header cannot be read"
 
     def _unread_config(self) -> Absent | None:
         """Why the rules about a config do not apply to this one: nobody has listed its family's keys."""

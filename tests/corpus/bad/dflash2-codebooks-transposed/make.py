@@ -1,0 +1,12 @@
+from pathlib import Path
+
+from tests.corpus.families import dflash2, write
+
+
+def make(folder: Path) -> None:
+    draft = dflash2()
+    for side in ("predecessor", "successor"):
+        name = f"candidate_selector.{side}_codebook"
+        dtype, (rows, columns), data = draft.tensors[name]
+        draft.tensors[name] = (dtype, (columns, rows), data)
+    write(folder, draft)

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.families import dflash2, write
+
+
+def make(folder: Path) -> None:
+    draft = dflash2()
+    draft.config["dflash_config"]["conv_group_size"] = 7
+    write(folder, draft)

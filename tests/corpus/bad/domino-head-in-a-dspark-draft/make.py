@@ -1,0 +1,7 @@
+from pathlib import Path
+
+from tests.corpus.families import Draft, domino, dspark, write
+
+
+def make(folder: Path) -> None:
+    write(folder, Draft("dspark", dspark().config, domino().tensors))

@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from tests.corpus.families import dspark, write
+
+
+def make(folder: Path) -> None:
+    draft = dspark()
+    for number in (1, 2):
+        del draft.tensors[f"markov_head.markov_w{number}.weight"]
+    write(folder, draft)

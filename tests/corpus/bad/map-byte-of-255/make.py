@@ -1,0 +1,10 @@
+from pathlib import Path
+
+from tests.corpus.beside import with_map
+from tests.corpus.families import eagle3, write
+
+
+def make(folder: Path) -> None:
+    draft = eagle3()
+    used = draft.tensors["t2d"][2].replace(b"\x01", b"\xff")
+    write(folder, with_map(draft, "t2d", used))

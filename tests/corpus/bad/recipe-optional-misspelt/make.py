@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.families import eagle3, recipe, write
+
+
+def make(folder: Path) -> None:
+    draft = eagle3()
+    write(folder, draft)
+    recipe(folder, draft, optional=["embed_token.weight"])

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.beside import target, target_config
+from tests.corpus.kit import good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    target(folder, target_config(pad_token_id=4))

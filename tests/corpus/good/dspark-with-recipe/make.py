@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.families import dspark, recipe, write
+
+
+def make(folder: Path) -> None:
+    draft = dspark(at_the_top=True)
+    write(folder, draft)
+    recipe(folder, draft)

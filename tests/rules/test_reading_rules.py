@@ -1,0 +1,89 @@
+"""E020 to E023: what rules make of readings, with a recipe and without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus.families import Draft, dflash2, domino, dspark, recipe, write
+from tests.corpus.kit import good_draft
+from zoo.results import Outcome, Report
+from zoo.verify import verify_recipe, verify_source
+from zoo.workspace import find_zoo
+
+OLD, NEW, VLLM = ("sglang", "0.5.14"), ("sglang", "0.5.23"), ("vllm", "0.33.0")
+
+
+def found(report: Report) -> dict[str, list[str]]:
+    """Code -> messages, of the findings about readings."""
+    listed: dict[str, list[str]] = {}
+    for finding in report.findings:
+        if "E020" <= finding.code <= "E029":
+            listed.setdefault(finding.code, []).append(finding.message)
+    return listed
+
+
+def outcome(report: Report, code: str) -> Outcome:
+    return next(result.outcome for result in report.results if result.code == code)
+
+
+def named(draft: Draft) -> Draft:
+    return Draft(draft.family, draft.config | {"architectures": ["DFlashDraftModel"]}, draft.tensors)
+
+
+def test_without_recipe_and_engine_nothing_is_judged(tmp_path: Path) -> None:
+    good_draft(tmp_path / "draft")
+    report = verify_source(str(tmp_path / "draft")).report
+    for code in ("E020", "E021", "E022"):
+        assert outcome(report, code) is Outcome.NOT_CHECKED
+    assert report.exit_status == 0
+
+
+def test_a_named_engine_judges_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "draft", named(domino()))
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD,)).report
+    said = "SGLang 0.5.14 ignores 4 tensors of this draft: the Domino projector"
+    assert found(report) == {"E020": [said]}
+    assert found(verify_source(str(tmp_path / "draft"), engines=(NEW,)).report) == {}
+
+
+def test_a_refusal_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "draft", dflash2())
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD, NEW)).report
+    said = "SGLang 0.5.14 refuses this draft: it does not know the architecture DFlash2DraftModel"
+    assert found(report) == {"E022": [said]}
+
+
+@pytest.mark.parametrize("engine", [OLD, NEW, VLLM])
+def test_what_the_inventory_reports_is_not_said_twice(tmp_path: Path, engine: tuple[str, str]) -> None:
+    def broken(change: Any) -> set[str]:
+        folder = tmp_path / f"draft{len(list(tmp_path.iterdir()))}"
+        draft = dflash2() if engine != OLD else named(domino())
+        change(draft.tensors)
+        write(folder, draft)
+        report = verify_source(str(folder), engines=(engine,)).report
+        return {finding.code for finding in report.findings} - ({"E020"} if engine == OLD else set())
+
+    assert broken(lambda tensors: tensors.pop("norm.weight")) == {"I001"}
+    assert broken(lambda tensors: tensors.update(other=tensors["norm.weight"])) == {"I002"}
+
+
+def test_a_recipe_is_judged_by_its_profiles_not_by_the_engine_that_is_named(tmp_path: Path) -> None:
+    draft = dflash2()
+    write(tmp_path / "draft", draft)
+    recipe(tmp_path / "draft", draft)
+    zoo = find_zoo(tmp_path)
+    report = verify_recipe(zoo, "draft", checkpoint=str(tmp_path / "draft"), engines=(OLD,)).report
+    assert found(report) == {}
+    assert outcome(report, "E022") is Outcome.PASSED
+
+
+def test_a_recipe_needs_no_checkpoint_to_be_judged(tmp_path: Path) -> None:
+    recipe(tmp_path / "draft", dspark())
+    report = verify_recipe(find_zoo(tmp_path), "draft").report
+    assert list(found(report)) == ["E022"]
+    finding = next(each for each in report.findings if each.code == "E022")
+    assert "stands only in dflash_config" in finding.message
+    assert finding.where.file == "recipes/profiles/one-gpu.yaml"

@@ -1,0 +1,92 @@
+"""Which config and tensors a reading is about: the file's, or those that a recipe implies; and whose findings
+they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from zoo.drafts.family import NotInventoriedError
+from zoo.engines.readings import KNOWN, EngineReading, Tensors, reading_of
+from zoo.recipe.config import config_of, inventory_of
+from zoo.recipe.model import Profile, Recipe
+
+if TYPE_CHECKING:
+    from zoo.checkpoint.model import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class DraftView:
+    """A draft as an engine would meet it. ``implied``: by a recipe, no file was there. ``tensors`` is None
+    where nobody can say which the draft has."""
+
+    config: Mapping[str, Any]
+    tensors: Tensors | None
+    target_layers: int | None
+    implied: bool
+
+    def read_by(self, engine: str, version: str) -> EngineReading:
+        tensors = self.tensors if self.tensors is not None else {}
+        return reading_of(engine, version, self.config, tensors, target_layers=self.target_layers)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A reading that findings are about; ``profile`` is the one that pins the engine, if a recipe does."""
+
+    reading: EngineReading
+    draft: DraftView
+    profile: Profile | None = None
+
+
+def implied_by(recipe: Recipe) -> DraftView:
+    """The draft that a recipe describes: its config and inventory, without any file."""
+    tensors: Tensors | None
+    try:
+        tensors = {name: (spec.dtype, spec.shape) for name, spec in inventory_of(recipe).items()}
+    except (KeyError, TypeError, ZeroDivisionError, NotInventoriedError):
+        tensors = None
+    return DraftView(config_of(recipe), tensors, recipe.target.layers, implied=True)
+
+
+def found_in(checkpoint: Checkpoint, recipe: Recipe | None) -> DraftView | None:
+    """The draft in a folder, or None where its config or headers cannot be read."""
+    whole = bool(checkpoint.weights) and all(file.header is not None for file in checkpoint.weights)
+    if checkpoint.config is None or not whole:
+        return None
+    tensors = {name: (tensor.dtype, tensor.shape) for name, tensor in checkpoint.tensors.items()}
+    depth = None if recipe is None else recipe.target.layers
+    return DraftView(checkpoint.config, tensors, depth, implied=False)
+
+
+def draft_of(recipe: Recipe | None, checkpoint: Checkpoint | None) -> DraftView | None:
+    """The draft of the file or, where there is no readable one, of the recipe."""
+    found = None if checkpoint is None else found_in(checkpoint, recipe)
+    if found is not None or recipe is None or checkpoint is not None:
+        return found
+    return implied_by(recipe)
+
+
+def pinned(profile: Profile) -> tuple[str, str] | None:
+    """The engine and version of a profile where somebody has read it (a local build label does not count)."""
+    pair = (profile.engine, profile.version.public)
+    return pair if pair in KNOWN else None
+
+
+def judged(
+    recipe: Recipe | None, checkpoint: Checkpoint | None, engines: tuple[tuple[str, str], ...]
+) -> tuple[Judged, ...] | None:
+    """The readings that rules judge: of a recipe, by the engines of its profiles; of a folder on its own, by
+    the engines that the user named. None where there is nothing to judge.
+
+    A recipe is judged by what it describes. Where a file differs from that, the I and C rules say so.
+    """
+    if recipe is not None:
+        draft = implied_by(recipe)
+        pairs = [(profile, pair) for profile in recipe.profiles if (pair := pinned(profile)) is not None]
+        return tuple(Judged(draft.read_by(*pair), draft, profile) for profile, pair in pairs) or None
+    found = None if checkpoint is None else found_in(checkpoint, None)
+    if found is None:
+        return None
+    return tuple(Judged(found.read_by(*pair), found) for pair in engines) or None
