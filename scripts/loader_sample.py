@@ -135,7 +135,7 @@ def made(
     known = next(known for known in FAMILIES if known.name == family)
     tensors = dict(known.inventory(config, DTYPE))
     if extra:
-        tensors[extra] = known.optional(config, DTYPE)[extra]
+        tensors[extra] = {**tensors, **known.optional(config, DTYPE)}[extra]
     return Draft(family, config, {spell(name): spec for name, spec in sorted(tensors.items())})
 
 

@@ -246,6 +246,7 @@ def _reads(model: Any, config: Any) -> dict[str, Any]:
             "fc_norm": model.model.fc_norm is not None,
             "norm_output": model.model.norm_output,
             "head_from_target": model.load_lm_head_from_target,
+            "vocabulary_map": model.hot_token_id is not None,
         }
     return dict(sorted(held.items()))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,10 @@ import pytest
 import zoo.cli
 from zoo.workspace import Zoo, find_zoo
 
+# No test reads from the Hub: recipes name repositories of it. tests/remote brings its own.
+os.environ["HF_HUB_OFFLINE"] = "1"
+# Nor does one find what an earlier run has cached.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="draft-zoo-tests-")
 REPOSITORY = Path(__file__).parent.parent
 
 

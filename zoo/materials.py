@@ -16,6 +16,8 @@ from zoo.recipe.data import load_data
 from zoo.rules import Absent, Level, Subject
 from zoo.workspace import Zoo
 
+_NOT_UNDERSTOOD = "a weights file could not be understood, or there is none"
+
 
 def gather(subject: Subject, level: Level, zoo: Zoo | None = None, target: str | None = None) -> Subject:
     """``subject`` with everything that ``level`` reads; ``target`` is the folder or config.json that the user
@@ -41,13 +43,16 @@ def _with_maps(subject: Subject) -> Subject:
     for material, checkpoint in (("maps", subject.checkpoint), ("base_maps", subject.base)):
         if checkpoint is None:
             continue
-        maps, reason = read_maps(checkpoint)
+        maps, reason = read_maps(checkpoint) if _all_understood(checkpoint) else (None, _NOT_UNDERSTOOD)
         if maps is None:
             subject = _without(subject, material, reason)
         elif material == "maps":
             subject = replace(subject, maps=maps)
         else:
             subject = replace(subject, base_maps=maps)
+    ours = subject.maps
+    if ours is not None and not ours.d2t and not ours.t2d:
+        return replace(subject, base_maps=ours)  # nothing to compare, with or without the base
     return subject
 
 
@@ -79,8 +84,7 @@ def _with_bytes(subject: Subject) -> Subject:
         if _all_understood(ours) and _all_understood(base):
             subject = replace(subject, unchanged=unchanged_tensors(ours, base))
         else:
-            reason = "a weights file of draft or base could not be understood, or there is none"
-            subject = _without(subject, "unchanged", reason)
+            subject = _without(subject, "unchanged", _NOT_UNDERSTOOD)
     mask, embedding = subject.mask, subject.embedding
     if embedding is None:
         return subject

@@ -3,28 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zoo import __version__, rules
-from zoo.checkpoint.folder import open_checkpoint
 from zoo.checkpoint.model import Checkpoint
 from zoo.digests import engine_digest
 from zoo.errors import UnreadableError
 from zoo.evidence import load_evidence
 from zoo.materials import gather
-from zoo.printable import printable, quoted
 from zoo.recipe.load import Loaded, load_recipe
 from zoo.recipe.model import UNKNOWN
 from zoo.recipe.training import load_training
 from zoo.results import Finding, Report
 from zoo.rules import Absent, Level, Subject
+from zoo.sources import Sources
 from zoo.workspace import Zoo
 
-Progress = Callable[[int], None]
+if TYPE_CHECKING:
+    from zoo.checkpoint.scan import DeepPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +43,24 @@ def verify_recipe(
     level: Level = Level.HEADER,
     strict: bool = False,
     engines: tuple[tuple[str, str], ...] = (),
-    progress: Progress | None = None,
+    deep: DeepPass | None = None,
+    sources: Sources | None = None,
 ) -> Verification:
     """Verify the draft of recipe ``name``; ``checkpoint`` names a folder instead of the recipe's own source,
-    ``base`` and ``target`` those of base draft and target (or the target's config.json).
+    ``base`` and ``target`` those of base draft and target (or the target's config.json). ``sources`` opens
+    remote ones; without it they are not read. ``deep`` says how the bytes are read at deep level.
 
     Raises:
         NoSuchRecipeError: the zoo has no such recipe.
-        UnreadableError: a folder that the user named cannot be opened, or changed while it was read.
+        UnreadableError: what the user named cannot be opened, or changed while it was read.
     """
     loaded = load_recipe(zoo, name)
     missing: dict[str, Absent] = {}
     reported: tuple[Finding, ...] = loaded.findings
     if loaded.recipe is None:
         missing["recipe"] = Absent("the recipe cannot be used")
-    opened = _open(zoo, loaded, checkpoint, missing)
+    sources = sources or Sources()
+    opened = _open(zoo, loaded, checkpoint, missing, sources)
     training, training_file = None, ""
     if loaded.recipe is not None:
         training, training_file, absent, found = load_training(zoo, loaded.recipe)
@@ -72,13 +73,13 @@ def verify_recipe(
         recipe_file=loaded.file,
         training=training,
         training_file=training_file,
-        base=_open_base(zoo, loaded, base, missing),
+        base=_open_base(zoo, loaded, base, missing, sources),
         engines=engines,
         reported=reported + (opened.findings if opened else ()),
         missing=missing,
         today=date.today(),
     )
-    subject = gather(_scan(subject, level, progress), level, zoo, target)
+    subject = gather(_scan(subject, level, deep), level, zoo, target)
     if loaded.recipe is not None:
         evidence, found = load_evidence(zoo, loaded.recipe, _digest(subject))
         subject = replace(subject, evidence=evidence, reported=subject.reported + found)
@@ -92,11 +93,12 @@ def verify_source(
     level: Level = Level.HEADER,
     strict: bool = False,
     engines: tuple[tuple[str, str], ...] = (),
-    progress: Progress | None = None,
+    deep: DeepPass | None = None,
+    sources: Sources | None = None,
 ) -> Verification:
     """Verify a checkpoint folder on its own: its files, its config, and whether the two agree. It needs
     no zoo and no recipe. ``target`` names the target's folder or config.json, to compare with."""
-    opened = open_checkpoint(local_folder(None, source), source)
+    opened = (sources or Sources()).open(source)
     absent = Absent("no recipe was given", required=False)
     subject = Subject(
         recipe=None,
@@ -106,37 +108,17 @@ def verify_source(
         missing={"recipe": absent, "recipe_file": absent},
         today=date.today(),
     )
-    subject = gather(_scan(subject, level, progress), level, target=target)
+    subject = gather(_scan(subject, level, deep), level, target=target)
     return _verify(subject, {}, level, strict)
 
 
-def local_folder(zoo: Zoo | None, source: str) -> Path:
-    """The folder that ``source`` names. A recipe's relative folders start at the root of the zoo.
-
-    Raises:
-        UnreadableError: the source is not a local folder.
-    """
-    if source.startswith("hf://"):
-        repo, _, revision = source.removeprefix("hf://").partition("@")
-        pin = f" --revision {revision}" if revision else ""
-        raise UnreadableError(
-            f"{quoted(source)} is on the Hub, and this version of zoo reads local folders only",
-            hint=f"run: hf download {printable(repo + pin)} --local-dir FOLDER; then add --checkpoint FOLDER",
-        )
-    if "://" in source:
-        raise UnreadableError(
-            f"{quoted(source)} is remote, and this version of zoo reads local folders only",
-            hint="download it and add --checkpoint FOLDER",
-        )
-    path = Path(source).expanduser()
-    return path if zoo is None or path.is_absolute() else zoo.root / path
-
-
-def _open(zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent]) -> Checkpoint | None:
+def _open(
+    zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent], sources: Sources
+) -> Checkpoint | None:
     """The checkpoint: the folder that the user named or, else, the recipe's source, which may be out of
     reach."""
     if named is not None:
-        return open_checkpoint(local_folder(None, named), named)
+        return sources.open(named)
     if loaded.recipe is None:
         missing["checkpoint"] = Absent("the recipe cannot be used, so its source is not known")
         return None
@@ -144,27 +126,29 @@ def _open(zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent
     try:
         if source == UNKNOWN:
             raise UnreadableError("the recipe's source is unknown", hint="add --checkpoint FOLDER")
-        return open_checkpoint(local_folder(zoo, source), source)
+        return sources.open(source, zoo=zoo)
     except UnreadableError as error:
         missing["checkpoint"] = Absent(f"{error.message}: {error.hint}")
         return None
 
 
-def _open_base(zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent]) -> Checkpoint | None:
+def _open_base(
+    zoo: Zoo, loaded: Loaded, named: str | None, missing: dict[str, Absent], sources: Sources
+) -> Checkpoint | None:
     """The base draft: the folder that the user named, or a folder of the zoo that the recipe names."""
     if named is not None:
-        return open_checkpoint(local_folder(None, named), named)
+        return sources.open(named)
     base = loaded.recipe.base if loaded.recipe is not None else None
     if base is None:
         missing["base"] = Absent("the recipe names no base draft", required=False)
     elif base.repo.startswith("./") and (zoo.root / base.repo).is_dir():
-        return open_checkpoint(zoo.root / base.repo, base.repo)
+        return sources.open(base.repo, zoo=zoo)
     else:
         missing["base"] = Absent("the base draft is not here; give its folder with --base", required=False)
     return None
 
 
-def _scan(subject: Subject, level: Level, progress: Progress | None) -> Subject:
+def _scan(subject: Subject, level: Level, deep: DeepPass | None) -> Subject:
     """The subject with its pass over every byte, at deep level."""
     if level is Level.HEADER:
         return subject
@@ -172,7 +156,7 @@ def _scan(subject: Subject, level: Level, progress: Progress | None) -> Subject:
         return replace(subject, missing={**subject.missing, "scan": subject.missing["checkpoint"]})
     from zoo.checkpoint.scan import scan_checkpoint
 
-    return replace(subject, scan=scan_checkpoint(subject.checkpoint, _declared(subject), progress))
+    return replace(subject, scan=scan_checkpoint(subject.checkpoint, _declared(subject), deep))
 
 
 def _digest(subject: Subject) -> str | None:
@@ -195,6 +179,8 @@ def _verify(subject: Subject, facts: dict[str, Any], level: Level, strict: bool)
             "dtypes": dtypes,
             "bytes": checkpoint.data_nbytes,
         }
+        if checkpoint.revision is not None:
+            facts["revision"] = checkpoint.revision
     report = Report(str(level), facts, rules.run(subject, level), strict, f"draft-zoo {__version__}")
     return Verification(report, subject)
 

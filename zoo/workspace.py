@@ -27,8 +27,8 @@ MAX_SETTINGS_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Zoo:
-    """A zoo on disk. ``publish_to`` is the default of ``zoo release --to``, or ""; ``endpoints`` are the hosts
-    that a recipe may name as its source, beside huggingface.co."""
+    """A zoo on disk. ``publish_to`` is the default of ``zoo release --to``, or ""; ``endpoints`` are the
+    servers that a recipe may name as its source, beside huggingface.co."""
 
     root: Path
     settings_file: Path

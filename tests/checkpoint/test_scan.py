@@ -16,7 +16,7 @@ import pytest
 from zoo.checkpoint import scan as scans
 from zoo.checkpoint.folder import open_checkpoint
 from zoo.checkpoint.safetensors import DTYPE_BITS
-from zoo.checkpoint.scan import FLOATS, Scan, scan_checkpoint
+from zoo.checkpoint.scan import FLOATS, DeepPass, Scan, scan_checkpoint
 from zoo.errors import UnreadableError
 
 # dtype -> patterns of NaN, of Inf, of zero, and of a finite number that looks most like one of them.
@@ -191,7 +191,7 @@ def test_a_file_that_is_no_safetensors_file_is_still_hashed(tmp_path: Path) -> N
 def test_progress_adds_up_to_the_data(tmp_path: Path) -> None:
     write(tmp_path, {"a": ("U8", [200], bytes(200)), "b": ("F32", [3], bytes(12))})
     checkpoint, told = open_checkpoint(tmp_path, "it"), []
-    scan_checkpoint(checkpoint, checkpoint.files, told.append)
+    scan_checkpoint(checkpoint, checkpoint.files, DeepPass(progress=told.append))
     assert sum(told) == 212
 
 
@@ -211,7 +211,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_judged(tmp_path: Path, how:
                 os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
 
     with pytest.raises(UnreadableError, match="changed while it was read"):
-        scan_checkpoint(checkpoint, checkpoint.files, change)
+        scan_checkpoint(checkpoint, checkpoint.files, DeepPass(progress=change))
 
 
 @pytest.mark.parametrize("how", ["other header", "other size"])

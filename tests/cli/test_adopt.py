@@ -64,7 +64,11 @@ def test_what_is_still_todo_is_refused_by_name(run_zoo: Run, new_zoo: Zoo) -> No
             "dflash_config": {"target_layer_ids": [0, 1, 2], "mask_token_id": 4, "block_size": 8},
         },
         {"dflash_config": {"target_layer_ids": [0, 1, 2], "mask_token_id": 4, "mask_token": "<m>"}},
-        {"sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"]},
+        {
+            "sliding_window": 64,
+            "use_sliding_window": True,
+            "layer_types": ["full_attention", "sliding_attention"],
+        },
     ],
 )
 def test_an_adopted_recipe_describes_its_checkpoint(

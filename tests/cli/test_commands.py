@@ -267,7 +267,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["rule", "C021"], ["verify", "kimi-ft-v3"], ["launch", "kimi-ft-v3"], ["list"]]
+    "args", [["--help"], ["rule", "C021"], ["verify", "tiny-ft"], ["launch", "kimi-ft-v3"], ["list"]]
 )
 def test_header_level_commands_import_neither_torch_nor_the_hub_client_nor_numpy(args: list[str]) -> None:
     heavy = {"torch", "transformers", "huggingface_hub", "numpy", "safetensors", "jinja2"}

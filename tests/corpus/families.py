@@ -131,6 +131,18 @@ def eagle3(
     return Draft("eagle3", whole, _filled(shapes) | vocabulary_maps(draft_vocab))
 
 
+def deeper(draft: Draft) -> Draft:
+    """An EAGLE3 draft (with layers.0) with a second layer, whose input norm is hidden_norm as in SGLang."""
+    layer = {
+        name.replace("layers.0.", "layers.1."): tensor[1]
+        for name, tensor in draft.tensors.items()
+        if name.startswith("layers.0.") and "input_layernorm" not in name
+    }
+    narrow = {name: (shape[0], HIDDEN) for name, shape in layer.items() if shape[1:] == (2 * HIDDEN,)}
+    tensors = draft.tensors | _filled(layer | narrow, seed=2)
+    return replace(draft, config=draft.config | {"num_hidden_layers": 2}, tensors=tensors)
+
+
 def peagle() -> Draft:
     """26 tensors at two layers: the first reads 2 x hidden; ``mask_hidden`` is a bare parameter."""
     shapes: dict[str, tuple[int, ...]] = {

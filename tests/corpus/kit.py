@@ -104,8 +104,11 @@ def config(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in (whole | changes).items() if value is not None}
 
 
-def draft_tensors(seed: int = 0) -> dict[str, Tensor]:
-    """The 3 + 11 x layers tensors of the good draft: bf16 normals (std 0.02), norms near 1, always equal."""
+def draft_tensors(
+    seed: int = 0, *, intermediate: int = INTERMEDIATE, heavy: bool = False
+) -> dict[str, Tensor]:
+    """The 3 + 11 x layers tensors of the good draft: bf16 normals (std 0.02), norms near 1, always equal.
+    ``heavy`` gives matrices the heavier tails of trained ones."""
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
     shapes: dict[str, tuple[int, ...]] = {
         "fc.weight": (HIDDEN, 3 * HIDDEN),
@@ -122,16 +125,19 @@ def draft_tensors(seed: int = 0) -> dict[str, Tensor]:
             "self_attn.o_proj": (HIDDEN, q),
             "self_attn.q_norm": (HEAD_DIM,),
             "self_attn.k_norm": (HEAD_DIM,),
-            "mlp.gate_proj": (INTERMEDIATE, HIDDEN),
-            "mlp.up_proj": (INTERMEDIATE, HIDDEN),
-            "mlp.down_proj": (HIDDEN, INTERMEDIATE),
+            "mlp.gate_proj": (intermediate, HIDDEN),
+            "mlp.up_proj": (intermediate, HIDDEN),
+            "mlp.down_proj": (HIDDEN, intermediate),
         }.items():
             shapes[f"layers.{layer}.{name}.weight"] = shape
     random = np.random.default_rng(seed)
-    return {
-        name: ("BF16", shape, bf16(random.normal(1.0 if len(shape) == 1 else 0.0, 0.02, shape)))
-        for name, shape in shapes.items()
-    }
+    found: dict[str, Tensor] = {}
+    for name, shape in shapes.items():
+        numbers = random.normal(1.0 if len(shape) == 1 else 0.0, 0.02, shape)
+        if heavy and len(shape) > 1:
+            numbers *= random.uniform(0.5, 2.0, shape)
+        found[name] = ("BF16", shape, bf16(numbers))
+    return found
 
 
 def bf16(values: np.ndarray[Any, Any]) -> bytes:

@@ -23,8 +23,9 @@ from zoo.workspace import find_zoo
 
 # Claims and evidence: tests/card.
 KINDS_OF_THEIR_OWN = ("K002", "K003", "K004", "K005", "K006")
-# Needs a file that its owner may not read, which root always may: tests/checkpoint/test_folder.py.
-WITHOUT_A_CASE = {"F006", *KINDS_OF_THEIR_OWN}
+# Need a file that its owner may not read, which root always may (tests/checkpoint/test_folder.py), and a hub
+# (tests/remote).
+WITHOUT_A_CASE = {"F006", "F220", *KINDS_OF_THEIR_OWN}
 
 
 def codes_of(folder: Path, expect: dict[str, Any]) -> set[str]:

@@ -21,7 +21,10 @@ def top_level(document: dict[str, Any]) -> Iterator[str]:
         yield from sub.get("properties", {})
 
 
-@pytest.mark.parametrize("name", ["recipe-1", "target-1", "profile-1", "training-manifest-1", "data-manifest-1"])
+FORMATS = ["recipe-1", "target-1", "profile-1", "training-manifest-1", "data-manifest-1"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_key_is_on_the_page(name: str) -> None:
     words = set(re.findall(r"[a-z0-9_]+", " ".join(re.findall(r"`[^`]+`", PAGE))))
     assert set(top_level(schema(name))) - {"schema"} <= words

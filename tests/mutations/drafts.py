@@ -1,8 +1,8 @@
-"""The drafts that are mutated: a tiny one of every family, and of the variants that differ in tensors or keys.
+"""The drafts that are mutated: a tiny one of every family, and variants that differ in tensors or keys.
 
 A draft here is a config and a table of tensors without data: the files are sparse. Only the maps between the
-vocabularies, which are checked with the header, have values. Each draft is complete and has no finding about its
-files with its own recipe (the judge asserts it).
+vocabularies, which are checked with the header, have values. Each draft is complete and has no finding about
+its files with its own recipe (the judge asserts it).
 """
 
 from __future__ import annotations
@@ -105,9 +105,11 @@ def _variant(
     optional: tuple[str, ...] = (),
     spelled: Callable[[str], str] = str,
 ) -> Variant:
-    """The tiny draft of ``family`` with other keys (at the top, in the own block, or none) and the tensors that
-    follow: ``optional`` ones besides, their names as ``spelled``."""
-    config = {key: value for key, value in copy.deepcopy(tiny_drafts.CONFIGS[family]).items() if key not in drop}
+    """The tiny draft of ``family`` with other keys (at the top, in the own block, or none) and the tensors
+    that follow: ``optional`` ones besides, their names as ``spelled``."""
+    config = {
+        key: value for key, value in copy.deepcopy(tiny_drafts.CONFIGS[family]).items() if key not in drop
+    }
     config |= top or {}
     block = "eagle_config" if family in ("eagle3", "peagle") else "dflash_config"
     config[block] = {**config[block], **(own or {})}

@@ -1,12 +1,12 @@
-"""Keys that some engine reads from a draft's config.json and that the tiny drafts do not state, with values that
-change what is served.
+"""Keys that some engine reads from a draft's config.json and that the tiny drafts do not state, with values
+that change what is served.
 
 A list of our own, read in the same sources as ``zoo.drafts.keys`` but apart from it, for the harness must not
 take the tool's word: SGLang 0.5.14 and 0.5.23 (configs/model_config.py, models/dflash.py, models/dspark.py,
 models/llama.py, models/llama_eagle3.py, models/kimi_k25_eagle3.py, speculative/dflash_utils.py,
 speculative/dspark_components/dspark_config.py, model_executor/model_runner.py) and vLLM 0.33.0
-(config/speculative.py, models/llama.py, models/llama_eagle3.py, models/qwen3_dflash.py, models/qwen3_dspark.py,
-transformers_utils/config.py, v1/spec_decode, v1/worker/gpu_model_runner.py, v1/worker/gpu/spec_decode).
+(config/speculative.py, models/llama.py, models/llama_eagle3.py, models/qwen3_dflash.py,
+models/qwen3_dspark.py, transformers_utils/config.py, v1/spec_decode, v1/worker).
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ _BLOCKS: Mapping[str, Keys] = {"rope_scaling": _ROPE, "rope_parameters": _ROPE}
 
 # The block with the draft's own keys -> block to add to ("": the top level) -> key -> values.
 ADDED_TO: Mapping[str, Mapping[str, Keys]] = {
-    "dflash_config": {"": _OF_ANY_MODEL | _OF_DFLASH, "dflash_config": _OF_ITS_BLOCK, **_BLOCKS},
-    "eagle_config": {"": _OF_ANY_MODEL | _OF_EAGLE, "eagle_config": _OF_EAGLE_BLOCK, **_BLOCKS},
+    "dflash_config": {"": {**_OF_ANY_MODEL, **_OF_DFLASH}, "dflash_config": _OF_ITS_BLOCK, **_BLOCKS},
+    "eagle_config": {"": {**_OF_ANY_MODEL, **_OF_EAGLE}, "eagle_config": _OF_EAGLE_BLOCK, **_BLOCKS},
 }
 ADDED: Mapping[str, tuple[str, ...]] = {own: tuple(blocks[""]) for own, blocks in ADDED_TO.items()}
 # Keys that exporters write and that no engine reads of a draft.

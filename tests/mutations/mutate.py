@@ -1,9 +1,9 @@
-"""Mutations of a draft: everything that a mistake, a script or another framework does to one tensor or one key.
+"""Mutations of a draft: what a mistake, a script or another framework does to one tensor or one config key.
 
-Pure: :func:`mutations` gives the same ones for the same draft, seed and count. Each is a whole draft again, so
-that nobody has to apply anything. Kinds of tensors: drop, rename, prefix, swap, reshape, recast, duplicate,
-move. Kinds of config keys: remove, number, switch, text, list, block, null, misspell, place, twice, add,
-dtype, order.
+Pure: :func:`mutations` gives the same ones for the same draft, seed and count. Each is a whole draft again,
+so that nobody has to apply anything. Kinds of tensors: drop, rename, prefix, swap, reshape, recast,
+duplicate, move. Kinds of config keys: remove, number, switch, text, list, block, null, misspell, place,
+twice, add, dtype. And order, of both.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def _prefix(variant: Variant, choice: random.Random) -> Options:
         found = {name: name.replace(old, new) for name in names if name.startswith(old)}
         if found and not set(found.values()) & set(names):
             yield f"every {old} is {new}", _renamed(variant.draft, found)
-    deeper = {name: name.replace("layers.1.", "layers.2.").replace("layers.0.", "layers.1.") for name in names}
+    deeper = {
+        name: name.replace("layers.1.", "layers.2.").replace("layers.0.", "layers.1.") for name in names
+    }
     if deeper != {name: name for name in names}:
         yield "layers are counted from 1", _renamed(variant.draft, deeper)
 
@@ -116,7 +118,9 @@ def _swap(variant: Variant, choice: random.Random) -> Options:
     pairs = [(one, other) for one in tensors for other in tensors if one < other]
     equal = [pair for pair in pairs if tensors[pair[0]] == tensors[pair[1]]]
     unequal = [pair for pair in pairs if tensors[pair[0]] != tensors[pair[1]]]
-    for one, other in choice.sample(equal, min(12, len(equal))) + choice.sample(unequal, min(60, len(unequal))):
+    for one, other in choice.sample(equal, min(12, len(equal))) + choice.sample(
+        unequal, min(60, len(unequal))
+    ):
         swapped = {**tensors, one: tensors[other], other: tensors[one]}
         yield f"{one} and {other} are swapped", replace(variant.draft, tensors=swapped)
 
@@ -209,10 +213,22 @@ def _text(variant: Variant, choice: random.Random) -> Options:
 def _list(variant: Variant, choice: random.Random) -> Options:
     for path, value in _places(variant.draft.config):
         if isinstance(value, list):
-            others: list[Any] = [value[::-1], value[1:] + value[:1], value[:-1], value[1:], [], {}, str(value)]
+            others: list[Any] = [
+                value[::-1],
+                value[1:] + value[:1],
+                value[:-1],
+                value[1:],
+                [],
+                {},
+                str(value),
+            ]
             others += [[*value, value[-1]], [value], value[0], dict(enumerate(map(str, value))), 7, False]
             if all(isinstance(item, int) for item in value):
-                others += [[item + 1 for item in value], [item - 1 for item in value], [*value, value[-1] + 1]]
+                others += [
+                    [item + 1 for item in value],
+                    [item - 1 for item in value],
+                    [*value, value[-1] + 1],
+                ]
                 others += [[*value[:-1], value[-1] + 1], [*value[:-1], value[-2]], list(map(str, value))]
                 others.append([float(item) for item in value])
             yield from _changed(variant.draft, path, value, others)
@@ -237,7 +253,15 @@ def _misspell(variant: Variant, choice: random.Random) -> Options:
     for path, value in _places(variant.draft.config):
         key = path[-1]
         if isinstance(key, str):
-            words = [_misspelt(key, choice), key[:-1], key + "s", key + "_", key.upper(), _camel(key), f"draft_{key}"]
+            words = [
+                _misspelt(key, choice),
+                key[:-1],
+                key + "s",
+                key + "_",
+                key.upper(),
+                _camel(key),
+                f"draft_{key}",
+            ]
             for new in dict.fromkeys(words):
                 if new != key:
                     renamed = _with(_with(variant.draft, path, _REMOVED), (*path[:-1], new), value)
@@ -266,7 +290,8 @@ def _respelt_rope(variant: Variant) -> Options:
     config = variant.draft.config
     parameters = dict(config.get("rope_parameters") or {"rope_theta": config.get("rope_theta")})
     parameters |= config.get("rope_scaling") or {}
-    bare = {key: value for key, value in config.items() if not key.startswith("rope_")}
+    layouts = ("rope_theta", "rope_scaling", "rope_parameters")
+    bare = {key: value for key, value in config.items() if key not in layouts}
     theta = parameters.pop("rope_theta")
     kind = {"rope_type": parameters.pop("rope_type", "default")}
     rope = {**kind, **parameters}
@@ -275,7 +300,10 @@ def _respelt_rope(variant: Variant) -> Options:
     for words, changed in (("rope in rope_scaling, type", old), ("rope in rope_parameters", new)):
         yield words, replace(variant.draft, config=changed)
     yield "rope in both", replace(variant.draft, config={**old, **new})
-    yield "rope in rope_parameters without theta", replace(variant.draft, config={**bare, "rope_parameters": rope})
+    yield (
+        "rope in rope_parameters without theta",
+        replace(variant.draft, config={**bare, "rope_parameters": rope}),
+    )
 
 
 def _twice(variant: Variant, choice: random.Random) -> Options:
@@ -382,7 +410,9 @@ def _other(value: Any) -> Any:
         return not value
     if isinstance(value, int | float):
         return value + 1
-    return [*value[1:], value[0] + 1] if isinstance(value, list) and isinstance(value[0], int) else f"{value}_2"
+    return (
+        [*value[1:], value[0] + 1] if isinstance(value, list) and isinstance(value[0], int) else f"{value}_2"
+    )
 
 
 def _name(path: Path) -> str:

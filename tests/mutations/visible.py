@@ -1,8 +1,8 @@
 """What a mutation means to an engine: whether it contradicts the recipe, or why it does not.
 
-The default is that it contradicts. Only the reasons below excuse a mutation, each one a change of spelling that
-every engine that serves the family reads alike; they are written against the engines' sources and not against
-``zoo``, and they are counted in the table, never left out.
+The default is that it contradicts. Only the reasons below excuse a mutation, each one a change of spelling
+that every engine that serves the family reads alike; they are written against the engines' sources and not
+against ``zoo``, and they are counted in the table, never left out.
 """
 
 from __future__ import annotations
@@ -51,13 +51,18 @@ def _layer_0(variant: Variant, draft: Draft) -> Draft:
 
 
 def _numbers(variant: Variant, draft: Draft) -> Draft:
-    """Python computes a rope with 32 as with 32.0. A count is another matter: engines index with it."""
+    """Python computes a rope with 32 as with 32.0, and SGLang and vLLM take the two scales of DFlash2 as
+    floats whatever is written. A count is another matter: engines index with it."""
     config = dict(draft.config)
     if _is_int(config.get("rope_theta")):
         config["rope_theta"] = float(config["rope_theta"])
     for block in ("rope_scaling", "rope_parameters"):
         if isinstance(config.get(block), dict):
             config[block] = {key: float(at) if _is_int(at) else at for key, at in config[block].items()}
+    if isinstance(inner := config.get("dflash_config"), dict):
+        scales = ("final_logit_softcapping", "output_multiplier")
+        found = {key: float(inner[key]) for key in scales if _is_int(inner.get(key))}
+        config["dflash_config"] = inner | found
     return replace(draft, config=config)
 
 
@@ -71,9 +76,9 @@ def _dtype(variant: Variant, draft: Draft) -> Draft:
 
 def _place(variant: Variant, draft: Draft) -> Draft:
     """SGLang 0.5.14 and 0.5.23 (parse_dflash_draft_config) look for the block size and the target's depth in
-    dflash_config and then at the top; vLLM 0.33.0 takes both from the command and the target. The aux layers of
-    a DSpark draft are looked for in both places by every engine that serves DSpark. A mask token or aux layers
-    that stand in the block may stand at the top as well."""
+    dflash_config and then at the top; vLLM 0.33.0 takes both from the command and the target. The aux layers
+    of a DSpark draft are looked for in both places by every engine that serves DSpark. A mask token or aux
+    layers that stand in the block may stand at the top as well."""
     config = dict(draft.config)
     inner = config.get(variant.own)
     if not isinstance(inner, dict):
@@ -92,29 +97,25 @@ def _place(variant: Variant, draft: Draft) -> Draft:
 
 
 def _nulls(variant: Variant, draft: Draft) -> Draft:
-    """A null that every engine takes for an absent key."""
-    absent = ("sliding_window", "quantization_config", "compression_config", "rope_scaling", "rope_parameters")
-    absent += ("layer_types", "draft_vocab_size")
-    config = {key: value for key, value in draft.config.items() if key not in absent or value is not None}
-    return replace(draft, config=config)
-
-
-def _rope(variant: Variant, draft: Draft) -> Draft:
-    """``rope_theta`` and ``rope_scaling``, or both in ``rope_parameters`` as transformers 5 writes them; in either,
-    ``type`` for ``rope_type``; the type "default" for none."""
+    """A null that every engine takes for an absent key: they ask for it with None as the default. Of EAGLE3
+    so are the number of aux layers, the aux layers at the top and the rank of a query that is not latent;
+    transformers keeps the theta of rope_parameters beside a rope_theta of null."""
     config = dict(draft.config)
-    if config.get("rope_parameters") and config.get("rope_scaling"):
-        return draft
-    block = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    if not isinstance(block, dict):
-        return draft
-    rope = {"rope_type" if key == "type" and "rope_type" not in block else key: block[key] for key in block}
-    theta = rope.pop("rope_theta", config.get("rope_theta"))
-    if config.get("rope_theta", theta) != theta:
-        return draft
-    kind = rope.pop("rope_type", "default")
-    bare = {key: value for key, value in config.items() if not key.startswith("rope_")}
-    return _order(variant, replace(draft, config=bare | {"rope": [theta, kind, rope]}))
+    absent = [
+        "sliding_window",
+        "quantization_config",
+        "compression_config",
+        "rope_scaling",
+        "rope_parameters",
+    ]
+    absent += ["layer_types", "draft_vocab_size"]
+    if variant.own == "eagle_config":
+        absent += ["num_aux_hidden_states", "eagle_aux_hidden_state_layer_ids", "q_lora_rank"]
+    parameters = config.get("rope_parameters")
+    if isinstance(parameters, dict) and "rope_theta" in parameters:
+        absent.append("rope_theta")
+    config = {key: value for key, value in config.items() if key not in absent or value is not None}
+    return replace(draft, config=config)
 
 
 def _unread(variant: Variant, draft: Draft) -> Draft:
@@ -128,15 +129,36 @@ def _unread(variant: Variant, draft: Draft) -> Draft:
     return replace(draft, config=config)
 
 
+_ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
+
+
+def _rope(variant: Variant, draft: Draft) -> Draft:
+    """``rope_theta`` and ``rope_scaling``, or both in ``rope_parameters`` as transformers 5 writes them; in
+    either, ``type`` for ``rope_type``; the type "default" for none."""
+    config = dict(draft.config)
+    if config.get("rope_parameters") and config.get("rope_scaling"):
+        return draft
+    block = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if not isinstance(block, dict):
+        return draft
+    rope = {"rope_type" if key == "type" and "rope_type" not in block else key: block[key] for key in block}
+    theta = rope.pop("rope_theta", config.get("rope_theta"))
+    if config.get("rope_theta", theta) != theta:
+        return draft
+    kind = rope.pop("rope_type", "default")
+    bare = {key: value for key, value in config.items() if key not in _ROPE}
+    return _order(variant, replace(draft, config=bare | {"rope": [theta, kind, rope]}))
+
+
 _SPELLINGS: dict[str, Callable[[Variant, Draft], Draft]] = {
     "another order": _order,
     "midlayer. or layers.0.": _layer_0,
-    "32 or 32.0 in a rope": _numbers,
+    "32 or 32.0": _numbers,
     "dtype or torch_dtype": _dtype,
     "in another place that engines look": _place,
     "null for absent": _nulls,
-    "another layout of the same rope": _rope,
     "a key that nobody reads": _unread,
+    "another layout of the same rope": _rope,
 }
 
 

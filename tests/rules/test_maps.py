@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import tiny_drafts
 from tests.corpus.beside import offsets_of
 from tests.corpus.families import Draft, eagle3, write
 from tests.corpus.kit import Tensor, good_draft, save
@@ -16,9 +17,12 @@ from zoo.checkpoint import maps as reader
 from zoo.checkpoint.folder import open_checkpoint
 from zoo.checkpoint.maps import VocabularyMaps, is_map, read_maps
 from zoo.checkpoint.model import Checkpoint
+from zoo.recipe.load import usable_recipe
 from zoo.results import Outcome
 from zoo.rules import RULES, Level, Subject, run
-from zoo.verify import verify_source
+from zoo.standin import Fill, write_standin
+from zoo.verify import verify_recipe, verify_source
+from zoo.workspace import find_zoo
 
 CODES = [f"D01{number}" for number in range(8)]
 
@@ -142,6 +146,9 @@ def test_rules_about_maps_pass_where_there_are_none(tmp_path: Path) -> None:
     good_draft(tmp_path)
     results = {result.code: result for result in verify_source(str(tmp_path)).report.results}
     assert {results[code].outcome for code in CODES[:7]} == {Outcome.PASSED}
+    assert results["D017"].outcome is Outcome.PASSED
+    write(tmp_path / "eagle3", eagle3())
+    results = {result.code: result for result in verify_source(f"{tmp_path}/eagle3").report.results}
     assert results["D017"].outcome is Outcome.NOT_CHECKED
     assert not results["D017"].required
 
@@ -234,6 +241,26 @@ def test_zero_offsets_of_a_whole_vocabulary_are_no_untrained_tensor(tmp_path: Pa
     write(tmp_path, eagle3(256))
     report = verify_source(str(tmp_path), level=Level.DEEP).report
     assert {finding.code for finding in report.findings} == set()
+
+
+@pytest.mark.parametrize("fill", list(Fill))
+def test_a_stand_in_has_maps_that_fit(tmp_path: Path, fill: Fill) -> None:
+    tiny_drafts.write_tiny(tmp_path / "draft", "eagle3")
+    tiny_drafts.recipe_of(tmp_path / "draft", tmp_path / "zoo", "mine")
+    zoo = find_zoo(tmp_path / "zoo")
+    write_standin(usable_recipe(zoo, "mine"), tmp_path / "standin", fill)
+    held, _ = read_maps(open_checkpoint(tmp_path / "standin", "standin"))
+    assert held is not None
+    assert held.ids == held.used == (*range(64), *range(192, 256))
+    report = verify_recipe(zoo, "mine", checkpoint=f"{tmp_path}/standin").report
+    assert not {finding.code for finding in report.findings} & {*CODES, "I001", "I003", "I004"}
+
+
+def test_maps_of_a_file_that_was_not_understood_are_not_checked(tmp_path: Path) -> None:
+    write(tmp_path, eagle3())
+    (tmp_path / "model.safetensors").write_bytes(b"{}")
+    results = {result.code: result for result in verify_source(str(tmp_path)).report.results}
+    assert results["D010"].outcome is Outcome.NOT_CHECKED
 
 
 def test_the_rules_run_in_the_order_of_their_codes() -> None:

@@ -26,10 +26,11 @@ from tests.corpus.kit import (
     write_index,
 )
 from zoo.checkpoint import target as reader
+from zoo.checkpoint.model import Checkpoint
 from zoo.checkpoint.target import Embedding, TargetModel, open_target, rows_like
 from zoo.errors import UnreadableError
 from zoo.results import CheckResult, Outcome, Report, Severity
-from zoo.rules import Level
+from zoo.rules import RULES, Level, Subject
 from zoo.verify import verify_recipe, verify_source
 from zoo.workspace import find_zoo
 
@@ -322,6 +323,22 @@ def test_rope_and_dtype_are_not_compared(tmp_path: Path) -> None:
     edit_config(tmp_path / "draft", rope_theta=50000.0)
     target(tmp_path / "draft", target_config(rope_theta=1e6, torch_dtype="float32"))
     assert codes(verify_source(f"{tmp_path}/draft", target=f"{tmp_path}/target").report) == set()
+
+
+@pytest.mark.parametrize(("ids", "wrong"), [([1, 2, 3], False), ([2, 3, 4], True), ([3, 4, 5], True)])
+def test_speculators_counts_what_enters_a_layer(tmp_path: Path, ids: list[int], wrong: bool) -> None:
+    found = opened(target(tmp_path / "draft"))
+    layer = {"num_hidden_layers": 1, "hidden_size": HIDDEN, "vocab_size": 256}
+    nested = {"speculators_model_type": "eagle3", "transformer_layer_config": layer}
+    nested["eagle_aux_hidden_state_layer_ids"] = ids
+    flat = {
+        "architectures": ["LlamaForCausalLMEagle3"],
+        "eagle_config": {"eagle_aux_hidden_state_layer_ids": ids},
+    }
+    for config, refused in ((flat, wrong), (nested, ids[-1] > 4)):
+        checkpoint = Checkpoint("draft", tmp_path, {}, config, (), None, ())
+        subject = Subject(recipe=None, checkpoint=checkpoint, target=found)
+        assert bool(list(RULES["C116"].check(subject))) is refused
 
 
 def test_the_command_takes_a_target(tmp_path: Path, run_zoo: Callable[..., Ran]) -> None:

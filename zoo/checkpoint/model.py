@@ -68,11 +68,11 @@ class Checkpoint:
     order; ``index`` is the ``weight_map`` of ``model.safetensors.index.json`` (tensor name -> file name) or
     None; ``findings`` are the facts recorded while reading, each with its rule code.
 
-    A remote checkpoint has an ``opener``: file name -> its bytes from the start, unbuffered and seekable. Whoever reads
-    data of such a checkpoint must use it: under its ``root`` lie the small files, headers and vocabulary maps only, and
-    the rest reads as zeros. ``revision`` is the commit that was read, 40 hex digits; ``reported_sha256``: file -> the
-    sha256 that the hub states; ``listed`` is False where a server cannot list its files, so that ``files`` has only
-    those that were asked for.
+    A remote checkpoint has an ``opener``: file name -> its bytes from the start, unbuffered and seekable.
+    Whoever reads data of such a checkpoint must use it: under its ``root`` lie the small files, headers and
+    vocabulary maps only, and the rest reads as zeros. ``revision`` is the commit that was read, 40 hex
+    digits; ``reported_sha256``: file -> the sha256 that the hub states; ``listed`` is False where a server
+    cannot list its files, so that ``files`` has only those that were asked for.
     """
 
     source: str

@@ -4,226 +4,293 @@ tensor show.
     scan = scan_checkpoint(checkpoint, checkpoint.files)
     scan.files["model.safetensors"].sha256, scan.tensors["fc.weight"].nan
 
-numpy has no type for most floats of a checkpoint, and needs none: the bits of a float without its sign are
-an unsigned integer that grows with the magnitude, so that NaN, Inf and zero are comparisons of integers.
+Three threads share the work on a file: one reads, one hashes, one looks at the numbers. The hash is the
+slowest by far, and the other two keep it fed. Files are read beside each other. Memory is a few buffers a
+file, whatever its size.
 
-A file is read tensor by tensor, in chunks whose size every element size divides, so that no element ever
-straddles two buffers.
+A file is read tensor by tensor, in buffers whose size every element size divides, so that no element ever
+straddles two of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from queue import SimpleQueue
+from types import TracebackType
+from typing import BinaryIO, NoReturn, Self
 
+from zoo.checkpoint.cache import NO_CACHE, ScanCache, Scanned
+from zoo.checkpoint.compare import identical_tensors
 from zoo.checkpoint.content import open_regular, read_up_to
-from zoo.checkpoint.model import Checkpoint, Header, TensorInfo
-from zoo.checkpoint.safetensors import DTYPE_BITS, parse_header
+from zoo.checkpoint.model import Checkpoint, Header
+from zoo.checkpoint.numbers import FLOATS, Gatherer, Moments, TensorScan
+from zoo.checkpoint.safetensors import parse_header
 from zoo.digests import FileDigest
 from zoo.errors import UnreadableError
 from zoo.printable import quoted
 
-if TYPE_CHECKING:
-    import numpy
-
-    Numbers = numpy.ndarray[Any, numpy.dtype[Any]]
+__all__ = ["FLOATS", "DeepPass", "Moments", "Scan", "TensorScan", "scan_checkpoint"]
 
 # Small enough for the cache of a core, large enough that a call costs nothing; a multiple of every element
 # size.
 CHUNK = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Float:
-    """How one float format is read from its bits. ``magnitude`` keeps all bits but the sign; a magnitude
-    equal to ``infinity`` is Inf, one from ``nan[0]`` to ``nan[1]`` is NaN, and 0 is zero."""
-
-    magnitude: int
-    infinity: int | None
-    nan: tuple[int, int]
-
-
-# IEEE 754 for the wide ones; for 8 bits: OCP OFP8 (E4M3 without Inf, E5M2), FNUZ as in arXiv:2206.02915
-# (the pattern of -0 is the only NaN), OCP MX for E8M0 (a bare exponent: no sign, no zero). F4 and F6 have
-# neither NaN nor Inf.
-FLOATS: Mapping[str, Float] = {
-    "BF16": Float(0x7FFF, 0x7F80, (0x7F81, 0x7FFF)),
-    "F16": Float(0x7FFF, 0x7C00, (0x7C01, 0x7FFF)),
-    "F32": Float(0x7FFFFFFF, 0x7F800000, (0x7F800001, 0x7FFFFFFF)),
-    "C64": Float(0x7FFFFFFF, 0x7F800000, (0x7F800001, 0x7FFFFFFF)),
-    "F64": Float(2**63 - 1, 0x7FF << 52, ((0x7FF << 52) + 1, 2**63 - 1)),
-    "F8_E5M2": Float(0x7F, 0x7C, (0x7D, 0x7F)),
-    "F8_E4M3": Float(0x7F, None, (0x7F, 0x7F)),
-    "F8_E5M2FNUZ": Float(0xFF, None, (0x80, 0x80)),
-    "F8_E4M3FNUZ": Float(0xFF, None, (0x80, 0x80)),
-    "F8_E8M0": Float(0xFF, None, (0xFF, 0xFF)),
-}
-_WITHOUT_ZERO = ("F8_E8M0",)
-
-
-@dataclass(frozen=True, slots=True)
-class TensorScan:
-    """What the numbers of one tensor show. ``nan`` and ``inf`` count elements (for complex, parts of
-    elements).
-
-    ``zero``: every element is 0. ``constant``: every element has the same bits (F4 and F6: every byte).
-    Both are False for a tensor without elements.
-    """
-
-    name: str
-    file: str
-    dtype: str
-    shape: tuple[int, ...]
-    nan: int
-    inf: int
-    zero: bool
-    constant: bool
+_BUFFERS = 8  # per file
+_PARALLEL = 8  # files at once, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """The result of a pass: a digest for every file that was read, and a :class:`TensorScan` for every
-    tensor in them."""
+    tensor in them. ``identical`` are groups of tensors with the same bytes, compared and not only hashed."""
 
     files: Mapping[str, FileDigest]
     tensors: Mapping[str, TensorScan]
+    identical: tuple[tuple[str, ...], ...] = ()
 
 
-def scan_checkpoint(
-    checkpoint: Checkpoint, names: Iterable[str], progress: Callable[[int], None] | None = None
-) -> Scan:
-    """Read the files ``names`` of ``checkpoint``, each once, in flat memory. ``progress`` gets the bytes
-    of each chunk.
+@dataclass(frozen=True, slots=True)
+class DeepPass:
+    """How a pass over every byte is made: ``progress`` gets the bytes of each buffer, ``stats`` adds
+    :class:`Moments`, and a file that ``cache`` knows is not read."""
+
+    progress: Callable[[int], None] | None = None
+    stats: bool = False
+    cache: ScanCache = NO_CACHE
+
+
+def scan_checkpoint(checkpoint: Checkpoint, names: Iterable[str], how: DeepPass | None = None) -> Scan:
+    """Read the files ``names`` of ``checkpoint``, each once, in flat memory.
 
     Raises:
         UnreadableError: a file is missing or cannot be read, or it changed since the checkpoint was opened
             or while it was read, so that nothing can be said of it.
     """
     headers = {file.name: file.header for file in checkpoint.weights}
-    files: dict[str, FileDigest] = {}
-    tensors: dict[str, TensorScan] = {}
-    for name in names:
+    wanted = list(names)
+    for name in wanted:
         if name not in checkpoint.files:
             raise UnreadableError(
                 f"{quoted(name)} is not a file of {quoted(checkpoint.source)}",
                 hint="check the folder and the name",
             )
+    how = how or DeepPass()
+    told, lock, stop = how.progress or _silent, threading.Lock(), threading.Event()
+
+    def tell(count: int) -> None:
+        if stop.is_set():
+            raise _StoppedError
+        with lock:
+            told(count)
+
+    def one(name: str) -> Scanned:
+        return _scan_file(checkpoint, name, headers.get(name), tell, how)
+
+    # The largest first, so that the last one to finish is a small one.
+    order = sorted(wanted, key=lambda name: checkpoint.files[name], reverse=True)
+    with ThreadPoolExecutor(max(1, min(len(order), os.cpu_count() or 1, _PARALLEL))) as pool:
+        jobs = {name: pool.submit(one, name) for name in order}
         try:
-            files[name], found = _scan_file(checkpoint, name, headers.get(name), progress or _silent)
-        except OSError as error:
-            raise UnreadableError(
-                f"{quoted(name)} of {quoted(checkpoint.source)} cannot be read ({error.strerror or error})",
-                hint="check the disk and the permissions of the file",
-            ) from error
-        tensors |= {tensor.name: tensor for tensor in found}
-    return Scan(files, tensors)
+            done = {name: jobs[name].result() for name in order}
+        finally:
+            stop.set()  # after an error or Ctrl-C the other files need not be finished
+    tensors = {tensor.name: tensor for name in wanted for tensor in done[name][1]}
+    files = {name: done[name][0] for name in wanted}
+    return Scan(files, tensors, identical_tensors(checkpoint, tensors))
 
 
 def _scan_file(
-    checkpoint: Checkpoint, name: str, header: Header | None, progress: Callable[[int], None]
-) -> tuple[FileDigest, list[TensorScan]]:
-    path = checkpoint.root / name
-    sha256, total = hashlib.sha256(), 0
-    tensors: list[TensorScan] = []
-    with open_regular(path) as file:
-        before = _identity(os.fstat(file.fileno()))
-        unchanged = before[1] == checkpoint.files[name]
-        if header is not None and unchanged:
+    checkpoint: Checkpoint,
+    name: str,
+    header: Header | None,
+    tell: Callable[[int], None],
+    how: DeepPass,
+) -> Scanned:
+    try:
+        if checkpoint.opener is not None:
+            with checkpoint.opener(name) as stream:
+                found, unchanged = _read(stream, checkpoint.files[name], name, header, tell, how.stats)
+            return found if unchanged else _refuse(checkpoint, name)
+        path = checkpoint.root / name
+        status = path.stat()
+        if status.st_size == checkpoint.files[name]:
+            known = how.cache.find(name, status, stats=how.stats)
+            if known is not None and _fits(known, header):
+                return known
+        started = time.time_ns()
+        with open_regular(path) as file:
+            before = os.fstat(file.fileno())
+            found, unchanged = _read(file, checkpoint.files[name], name, header, tell, how.stats)
+            after = os.fstat(file.fileno())
+        # By its name too: a file that was replaced keeps the identity of the one that is still open.
+        if not unchanged or not _identity(before) == _identity(after) == _identity(path.stat()):
+            _refuse(checkpoint, name)
+        how.cache.keep(found, before, started, stats=how.stats)
+        return found
+    except OSError as error:
+        raise UnreadableError(
+            f"{quoted(name)} of {quoted(checkpoint.source)} cannot be read ({error.strerror or error})",
+            hint="check the disk and the permissions of the file",
+        ) from error
+
+
+def _read(
+    file: BinaryIO,
+    expected: int,
+    name: str,
+    header: Header | None,
+    tell: Callable[[int], None],
+    stats: bool,
+) -> tuple[Scanned, bool]:
+    """What the bytes of ``file`` show, and whether they are those of a file of ``expected`` bytes with
+    ``header``."""
+    gathered: list[Gatherer] = []
+    total, unchanged = 0, True
+    with _Workers() as workers:
+        if header is not None:
             raw = read_up_to(file, header.data_start)
-            sha256.update(raw)
+            workers.hash(raw)
             total += len(raw)
             # What the rules were told of the header must be true of these very bytes.
-            unchanged = parse_header(raw, before[1], name)[0] == header
+            unchanged = parse_header(raw, expected, name)[0] == header
             for tensor in sorted(header.tensors.values(), key=lambda each: each.begin) if unchanged else ():
-                numbers = _Numbers(tensor)
-                for chunk in _chunks(file, tensor.nbytes):
-                    sha256.update(chunk)
-                    numbers.add(chunk)
-                    total += len(chunk)
-                    progress(len(chunk))
-                tensors.append(numbers.result(name))
-        for chunk in _chunks(file, before[1] - total) if unchanged else ():
-            sha256.update(chunk)
-            total += len(chunk)
-            progress(len(chunk))
-        after = _identity(os.fstat(file.fileno()))
-    # By its name too: a file that was replaced keeps the identity of the one that is still open.
-    if not unchanged or total != before[1] or not before == after == _identity(path.stat()):
-        raise UnreadableError(
-            f"{quoted(name)} of {quoted(checkpoint.source)} changed while it was read",
-            hint="wait until whatever writes it has finished, then run the command again",
-        )
-    return FileDigest(name, total, sha256.hexdigest()), tensors
+                gathered.append(Gatherer(tensor, name, stats=stats))
+                for count in workers.feed(file, tensor.nbytes, gathered[-1]):
+                    total += count
+                    tell(count)
+        for count in workers.feed(file, expected - total) if unchanged else ():
+            total += count
+            tell(count)
+        digest = FileDigest(name, total, workers.finish())
+        unchanged = unchanged and total == expected and not file.read(1)
+    return (digest, [each.result() for each in gathered]), unchanged
+
+
+def _refuse(checkpoint: Checkpoint, name: str) -> NoReturn:
+    raise UnreadableError(
+        f"{quoted(name)} of {quoted(checkpoint.source)} changed while it was read",
+        hint="wait until whatever writes it has finished, then run the command again",
+    )
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
     return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_dev)
 
 
-def _chunks(file: BinaryIO, count: int) -> Iterator[memoryview]:
-    """The next ``count`` bytes in chunks, all of :data:`CHUNK` bytes but the last. Ends early at the end
-    of the file.
+def _fits(known: Scanned, header: Header | None) -> bool:
+    """Whether a kept result is about the tensors of ``header``: belt and braces, for its key says so."""
+    tensors = {each.name: (each.dtype, each.shape) for each in known[1]}
+    wanted = {} if header is None else header.tensors
+    return tensors == {name: (each.dtype, each.shape) for name, each in wanted.items()}
 
-    The buffer is reused: a chunk is valid until the next one is asked for.
+
+class _StoppedError(Exception):
+    """Another file could not be read, or the user gave up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Bytes on their way through the two workers, and who looks at their numbers."""
+
+    data: memoryview
+    gatherer: Gatherer | None
+
+
+class _Workers:
+    """The threads that hash and look at what :meth:`feed` reads, in its order.
+
+    The reader takes one buffer of a ring after the other. Both workers are done with a buffer when each has
+    given back as many as were put in before it, which the two semaphores count.
     """
-    buffer = memoryview(bytearray(min(count, CHUNK)))
-    while count > 0:
-        want, filled = min(count, CHUNK), 0
-        while filled < want and (got := file.readinto(buffer[filled:want])):  # type: ignore[attr-defined]
-            filled += got
-        if filled:
-            yield buffer[:filled]
-        if filled < want:
-            return
-        count -= filled
 
+    def __init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self._ring = [memoryview(bytearray(CHUNK)) for _ in range(_BUFFERS)]
+        self._next = 0
+        self._error: BaseException | None = None
+        self._jobs: list[tuple[SimpleQueue[_Piece | None], threading.Semaphore, threading.Thread]] = []
+        for work in (self._hash, self._gather):
+            queue: SimpleQueue[_Piece | None] = SimpleQueue()
+            free = threading.Semaphore(_BUFFERS)
+            thread = threading.Thread(target=self._run, args=(work, queue, free), daemon=True)
+            self._jobs.append((queue, free, thread))
 
-class _Numbers:
-    """What is known of a tensor after each of its chunks."""
+    def __enter__(self) -> Self:
+        for _, _, thread in self._jobs:
+            thread.start()
+        return self
 
-    def __init__(self, tensor: TensorInfo) -> None:
-        import numpy as np
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and self._error is None:
+            self._error = error  # what is still queued is not looked at any more
+        self._join()
 
-        bits = DTYPE_BITS[tensor.dtype]
-        # An element of C64 is two floats; only "the same as the first" has to look at both together.
-        width = {4: 1, 6: 1}.get(bits, bits // 8)
-        self._np = np
-        self._tensor = tensor
-        self._float = FLOATS.get(tensor.dtype)
-        self._element = np.dtype(f"<u{width}")
-        self._part = np.dtype("<u4") if tensor.dtype == "C64" else self._element
-        self._first: Numbers | None = None
-        self._nan = self._inf = 0
-        self._zero = self._constant = tensor.nbytes > 0
+    def hash(self, data: bytes) -> None:
+        """Hash the first bytes of the file, before anything was fed."""
+        self._sha256.update(data)
 
-    def add(self, chunk: memoryview) -> None:
-        if len(chunk) % self._element.itemsize:
-            return  # the file is being cut off while it is read, which the caller notices
-        parts = self._np.frombuffer(chunk, self._part)
-        if self._constant:
-            elements = parts.view(self._element)
-            self._first = elements[:1].copy() if self._first is None else self._first
-            self._constant = bool((elements == self._first).all())
-        if self._float is None:
-            self._zero = self._zero and not parts.any()
-            return
-        magnitudes = parts & self._part.type(self._float.magnitude)
-        largest = int(magnitudes.max())
-        self._zero = self._zero and largest == 0 and self._tensor.dtype not in _WITHOUT_ZERO
-        low, high = self._float.nan
-        if largest >= low:
-            self._nan += int(((magnitudes >= low) & (magnitudes <= high)).sum())
-        if self._float.infinity is not None and largest >= self._float.infinity:
-            self._inf += int((magnitudes == self._float.infinity).sum())
+    def feed(self, file: BinaryIO, count: int, gatherer: Gatherer | None = None) -> Iterator[int]:
+        """Read the next ``count`` bytes and hand them on; yields the size of each buffer. Ends early at the
+        end of the file."""
+        while count > 0:
+            buffer, want, filled = self._buffer(), min(count, CHUNK), 0
+            while filled < want and (got := file.readinto(buffer[filled:want])):  # type: ignore[attr-defined]
+                filled += got
+            piece = _Piece(buffer[:filled], gatherer)
+            for queue, _, _ in self._jobs:
+                queue.put(piece)
+            yield filled
+            if filled < want:
+                return
+            count -= filled
 
-    def result(self, file: str) -> TensorScan:
-        tensor = self._tensor
-        return TensorScan(
-            tensor.name, file, tensor.dtype, tensor.shape, self._nan, self._inf, self._zero, self._constant
-        )
+    def finish(self) -> str:
+        """Wait for both workers; the sha256 of all bytes, in hex."""
+        self._join()
+        if self._error is not None:
+            raise self._error
+        return self._sha256.hexdigest()
+
+    def _buffer(self) -> memoryview:
+        for _, free, _ in self._jobs:
+            free.acquire()
+        if self._error is not None:
+            raise self._error
+        buffer = self._ring[self._next % _BUFFERS]
+        self._next += 1
+        return buffer
+
+    def _hash(self, piece: _Piece) -> None:
+        self._sha256.update(piece.data)
+
+    def _gather(self, piece: _Piece) -> None:
+        if piece.gatherer is not None and len(piece.data):
+            piece.gatherer.add(piece.data)
+
+    def _run(
+        self, work: Callable[[_Piece], None], queue: SimpleQueue[_Piece | None], free: threading.Semaphore
+    ) -> None:
+        while (piece := queue.get()) is not None:
+            try:
+                if self._error is None:
+                    work(piece)
+            except BaseException as error:  # the reader raises it
+                self._error = error
+            free.release()
+
+    def _join(self) -> None:
+        for queue, _, _ in self._jobs:
+            queue.put(None)
+        for _, _, thread in self._jobs:
+            if thread.ident is not None:
+                thread.join()
 
 
 def _silent(_: int) -> None:

@@ -9,32 +9,40 @@ import click
 
 from zoo.atomic import write_all
 from zoo.cli.app import App
+from zoo.cli.remote import open_sources, remote_options
 from zoo.errors import UsageError
 from zoo.printable import printable, quoted
 
 
 @click.command("adopt")
-@click.argument("folder", metavar="FOLDER")
+@click.argument("folder", metavar="SOURCE")
 @click.option("--name", required=True, help="The name of the new recipe.")
 @click.option("--target", metavar="NAME", help="A target file here.  [default: a new one, NAME-target]")
 @click.option("--profile", metavar="NAME", help="A profile here.  [default: a new one, NAME-profile]")
+@remote_options
 @click.pass_obj
-def command(app: App, folder: str, name: str, target: str | None, profile: str | None) -> None:
-    """Write a recipe from a checkpoint.
+def command(
+    app: App,
+    folder: str,
+    name: str,
+    target: str | None,
+    profile: str | None,
+    endpoint: str,
+    timeout: float,
+) -> None:
+    """Write a recipe from a checkpoint: a folder, hf://OWNER/NAME@REVISION or https://HOST/FOLDER/.
 
     Everything that its files say is filled in; what only a person can say is left as TODO, which zoo verify
     refuses. What the config does not prove is unknown.
     """
-    from zoo.checkpoint.folder import open_checkpoint
     from zoo.drafts.family import family_of
     from zoo.recipe.adopt import adopt, as_yaml, profile_for, unstated
     from zoo.starter import starter
-    from zoo.verify import local_folder
 
     if not folder:
         raise UsageError("which folder?", hint="zoo adopt FOLDER --name NAME; is a variable unset?")
     _check_names(app, name, target, profile)
-    checkpoint = open_checkpoint(local_folder(None, folder), folder)
+    checkpoint = open_sources(endpoint, timeout).open(folder)
     shown = shlex.quote(printable(folder, keep=""))
     if checkpoint.config is None:
         raise UsageError(f"{quoted(folder)} has no config.json to read", hint=f"see: zoo verify {shown}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.remote import open_sources, remote_options
 from zoo.engines.readings import KNOWN, parse_engine
 from zoo.engines.readings.drafts import draft_of
 from zoo.errors import UsageError
@@ -17,9 +18,9 @@ from zoo.verify import Verification, verify_recipe, verify_source
 
 
 @click.command("verify")
-@click.argument("name", metavar="NAME|FOLDER", required=False)
-@click.option("--checkpoint", metavar="FOLDER", help="Look at this folder, not at the recipe's source.")
-@click.option("--base", metavar="FOLDER", help="The base draft, to compare with.")
+@click.argument("name", metavar="NAME|SOURCE", required=False)
+@click.option("--checkpoint", metavar="SOURCE", help="Look at this one, not at the recipe's source.")
+@click.option("--base", metavar="SOURCE", help="The base draft, to compare with.")
 @click.option("--target", metavar="FOLDER", help="The target, or its config.json, to compare with.")
 @click.option("--deep", is_flag=True, help="Read every byte: hashes, NaN and Inf, tensors that are all zero.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
@@ -31,6 +32,7 @@ from zoo.verify import Verification, verify_recipe, verify_source
     metavar="NAME==VERSION",
     help="Show what this engine makes of the draft (repeatable); all: every engine that was read.",
 )
+@remote_options
 @format_option("text", "json")
 @click.pass_obj
 def command(
@@ -43,26 +45,32 @@ def command(
     strict: bool,
     everything: bool,
     named: tuple[str, ...],
+    endpoint: str,
+    timeout: float,
     form: str,
 ) -> int:
     """Check a draft.
 
-    NAME is a recipe of this zoo; its checkpoint is compared with it. Anything with a slash is a FOLDER,
-    which is checked on its own. Reads headers and small files only, unless --deep. A base draft or target that
-    is a folder of the zoo needs no option.
+    NAME is a recipe of this zoo; its checkpoint is compared with it. Anything with a slash is a SOURCE,
+    which is checked on its own: a folder, hf://OWNER/NAME@REVISION or https://HOST/FOLDER/. Reads headers
+    and small files only, unless --deep. A base draft or target that is a folder of the zoo needs no option.
 
     With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
-    profiles, whatever is shown; a FOLDER by those that --engine names, but not by all.
+    profiles, whatever is shown; a SOURCE by those that --engine names, but not by all.
     """
     level = Level.DEEP if deep else Level.HEADER
     judges = tuple(parse_engine(each) for each in named if each != "all")
     for option, value in (("--checkpoint", checkpoint), ("--base", base), ("--target", target)):
         if value == "":
             raise UsageError(f"{option} is empty", hint=f"{option} FOLDER; is a variable unset?")
+    sources = open_sources(endpoint, timeout)
     if everything:
         if name or checkpoint or base or target:
             raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
-        runs = [verify_recipe(app.zoo, each, level=level, strict=strict) for each in recipe_names(app.zoo)]
+        runs = [
+            verify_recipe(app.zoo, each, level=level, strict=strict, sources=sources)
+            for each in recipe_names(app.zoo)
+        ]
         if not runs:
             raise UsageError("this zoo has no recipes", hint="write one: zoo init --recipe NAME")
     elif name is None:
@@ -78,7 +86,9 @@ def command(
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             hint = f"name the recipe: zoo verify {Path(name).stem}"
             raise UsageError(f"{quoted(name)} is a file", hint=hint)
-        runs = [verify_source(name, target=target, level=level, strict=strict, engines=judges)]
+        runs = [
+            verify_source(name, target=target, level=level, strict=strict, engines=judges, sources=sources)
+        ]
     else:
         if "@" in name:
             hint = "verify the recipe, or the folder that was published"
@@ -90,7 +100,14 @@ def command(
             )
         runs = [
             verify_recipe(
-                app.zoo, name, checkpoint=checkpoint, base=base, target=target, level=level, strict=strict
+                app.zoo,
+                name,
+                checkpoint=checkpoint,
+                base=base,
+                target=target,
+                level=level,
+                strict=strict,
+                sources=sources,
             )
         ]
     _show(app, runs, form, everything, KNOWN if "all" in named else tuple(dict.fromkeys(judges)))

@@ -141,6 +141,9 @@ def _layer(config: Mapping[str, Any], width: int) -> dict[str, tuple[int, ...]]:
     if names_one_of(config, MLA_ARCHITECTURES) or "kv_lora_rank" in config:
         return latent_layer_shapes(config, width)
     shapes = layer_shapes(config, width)
+    if config.get("attention_bias") or config.get("bias"):
+        # SGLang builds this one bias and no other, and does not miss it (docs/loader.md).
+        shapes["self_attn.o_proj.bias"] = (size(config, "hidden_size"),)
     if names_one_of(config, QWEN_ARCHITECTURES):
         shapes |= query_norm_shapes(config)
     return shapes
@@ -156,6 +159,9 @@ def query_norm_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 def _may_lack(config: Mapping[str, Any]) -> Callable[[str], bool]:
     vocab, draft_vocab = vocabularies(config)
     borrows_head = config.get("draft_vocab_size") is None or config.get("tie_word_embeddings") is True
-    names = {"embed_tokens.weight"} | ({"lm_head.weight"} if borrows_head else set())
+    names = {"lm_head.weight"} if borrows_head else set()
+    # The target's table fits only where the draft is as wide as the target (docs/loader.md).
+    if config.get("target_hidden_size") in (None, config.get("hidden_size")):
+        names.add("embed_tokens.weight")
     names |= {"d2t", "t2d"} if draft_vocab == vocab else set()
     return lambda name: name in names or re.match(r"layers\.[1-9]\d*\.input_layernorm\.", name) is not None

@@ -4,8 +4,8 @@ Engines guess what a config does not say and skip what they do not know, so the 
 The lists were read in SGLang 0.5.14 and 0.5.23 (configs/model_config.py, models/dflash.py, models/dspark.py,
 models/llama_eagle3.py, models/kimi_k25_eagle3.py, speculative/dflash_utils.py, speculative/dspark_components)
 and vLLM 0.33.0 (models/llama.py, models/llama_eagle3.py, models/qwen3_dflash.py, models/qwen3_dspark.py,
-config/speculative.py, transformers_utils/config.py, v1/spec_decode, v1/worker); a key that any of them reads is
-in the list.
+config/speculative.py, transformers_utils/config.py, v1/spec_decode, v1/worker); a key that any of them reads
+is in the list.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _checkpoint(checkpoint: Checkpoint, family: Family, config: Mapping[str, Any
     dtype = spelled[max(sorted(set(held)), key=held.count, default="BF16")]
     optional = [name for name in _optional(family, config, dtype) if name in checkpoint.tensors]
     return {
-        "source": "unknown",
+        "source": checkpoint.source if checkpoint.source.startswith(("hf://", "https://")) else "unknown",
         "family": family.name,
         "tensors": len(checkpoint.tensors),
         **({"optional": optional} if optional else {}),

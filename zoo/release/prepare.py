@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from zoo.checkpoint.cache import user_cache
 from zoo.checkpoint.model import Checkpoint
+from zoo.checkpoint.scan import DeepPass
 from zoo.digests import engine_digest
 from zoo.errors import ReleaseRefusedError, UnreadableError, ZooError
 from zoo.evidence import RefusedEvidenceError, load_evidence
@@ -13,6 +15,7 @@ from zoo.printable import quoted
 from zoo.recipe.model import Recipe
 from zoo.release import credentials, gates, manifest, record
 from zoo.release.context import Done, Release
+from zoo.release.durable import identity
 from zoo.results import Report, Severity
 from zoo.rules.deep import STANDIN_KEY
 from zoo.rules.registry import Level
@@ -93,19 +96,15 @@ def stage(release: Release) -> Done:
 
 
 def _identities(checkpoint: Checkpoint, names: list[str]) -> dict[str, tuple[int, ...]]:
-    stats = {name: (checkpoint.root / name).stat() for name in names}
-    # ctime too: an edit of the same size can put the mtime back.
-    return {
-        name: (each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns)
-        for name, each in stats.items()
-    }
+    return {name: identity(checkpoint.root / name) for name in names}
 
 
 def verify(release: Release) -> Done:
     """Deep verification: all rules, every byte."""
     plan = release.plan
+    deep = DeepPass(progress=plan.progress, cache=user_cache())
     verification = verify_recipe(
-        plan.zoo, plan.recipe.name, checkpoint=plan.checkpoint, level=Level.DEEP, progress=plan.progress
+        plan.zoo, plan.recipe.name, checkpoint=plan.checkpoint, level=Level.DEEP, deep=deep
     )
     if _identities(release.checkpoint, list(release.staged)) != release.staged:
         raise UnreadableError(

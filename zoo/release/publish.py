@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from zoo.errors import TargetUnusableError
+from zoo.errors import TargetUnusableError, UnreadableError
+from zoo.printable import quoted
 from zoo.release import record as records
 from zoo.release.context import Done, Release, Skip, skip
+from zoo.release.durable import identity
 from zoo.release.record import Entry
 
 _ALREADY = "published already"
@@ -14,7 +16,15 @@ def upload(release: Release) -> Done | Skip:
     if release.published is not None:
         return skip(_ALREADY)
     files = {name: release.checkpoint.root / name for name in release.staged}
-    return Done(release.plan.target.upload(release.manifest, {**files, **release.texts}))
+    said = release.plan.target.upload(release.manifest, {**files, **release.texts})
+    # The manifest has the digests of the files as they were verified.
+    for name, path in files.items():
+        if identity(path) != release.staged[name]:
+            raise UnreadableError(
+                f"{quoted(str(path))} changed after it was verified",
+                hint="wait until whatever writes it has finished, then run the command again",
+            )
+    return Done(said)
 
 
 def commit(release: Release) -> Done | Skip:

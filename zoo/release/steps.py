@@ -34,11 +34,11 @@ STEPS: tuple[Step, ...] = (
     Step("render", "write card and notes", seal.render),
     # The manifest fixes name, version and every digest; a version that exists already must agree with it.
     Step("seal", "write the manifest", seal.seal),
-    # Into a hidden place of the target, hashing on the way.
+    # Into a hidden place of the target, comparing each copy with its source.
     Step("upload", "copy the files", publish.upload, writes=True),
     # One atomic commit on top of what preflight saw.
     Step("commit", "complete the hidden copy", publish.commit, writes=True),
-    # Hash again what the target holds now, before anybody can see it.
+    # What the target holds now, before anybody can see it; hashed again where it was there before.
     Step("read back", "compare the copy with the manifest", publish.read_back),
     # The moment of publication. Never moved, never replaced.
     Step("tag", "make the version visible", publish.tag, writes=True),

@@ -1,7 +1,7 @@
 """What a remote source names, and whether it may be contacted at all. Nothing here opens a connection.
 
-    address_of("hf://owner/name@v1.0.0", remote)       # HubAddress
-    address_of("https://example.com/drafts/a/", remote)  # SiteAddress
+address_of("hf://owner/name@v1.0.0", remote)       # HubAddress
+address_of("https://example.com/drafts/a/", remote)  # SiteAddress
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zoo.errors import UnreadableError
 from zoo.printable import printable, quoted
 
 if TYPE_CHECKING:
-    import httpx
+    from zoo.remote.client import httpx
 
 HUB = "https://huggingface.co"
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -46,12 +46,28 @@ class HubAddress:
     repo: str
     revision: str
 
+    @property
+    def base(self) -> str:
+        """The server."""
+        return self.endpoint
+
+    @property
+    def page(self) -> str:
+        """Where a person can look at the repository."""
+        return f"{self.endpoint}/{self.repo}"
+
 
 @dataclass(frozen=True, slots=True)
 class SiteAddress:
     """A folder of a web server; ``url`` ends with a slash."""
 
     url: str
+    page: str = ""
+
+    @property
+    def base(self) -> str:
+        """The server."""
+        return self.url
 
 
 def is_remote(source: str) -> bool:
@@ -71,7 +87,7 @@ def address_of(source: str, remote: Remote, *, typed: bool) -> HubAddress | Site
     if not typed and not _allowed(url, remote.allowed):
         raise UnreadableError(
             f"{quoted(source)} is named by a recipe, and its host is not allowed by the settings",
-            hint="type it yourself: --checkpoint URL; or allow the host: endpoints = [\"https://HOST\"]",
+            hint='type it yourself: --checkpoint URL; or allow the host: endpoints = ["https://HOST"]',
         )
     text = str(url)
     return SiteAddress(text if text.endswith("/") else text + "/")
@@ -84,19 +100,21 @@ def parse_url(text: str, what: str) -> httpx.URL:
     Raises:
         UnreadableError: no URL, not https (or http of this very machine), or with a password or a query.
     """
-    from huggingface_hub.utils import httpx
+    from zoo.remote.client import httpx
 
     try:
         url = httpx.URL(text)
     except httpx.InvalidURL:
-        raise UnreadableError(f"{what} is no URL", hint="write it like https://host/folder/") from None
+        url = httpx.URL()
+    if "%" in url.host or not (url.scheme and url.host):
+        raise UnreadableError(f"{what} is no URL", hint="write it like https://host/folder/")
     if url.userinfo:
         hint = "leave them out; for a hub use a token (HF_TOKEN), for others download the folder"
         raise UnreadableError(f"{what} is a URL with a user name or a password in it", hint=hint)
     if url.query or url.fragment:
         hint = "give the address of the folder alone"
         raise UnreadableError(f"{what} is a URL with a query or a fragment", hint=hint)
-    if not url.host or not is_secure(url):
+    if not is_secure(url):
         hint = "use https:// (or hf://owner/name@revision for the Hub)"
         raise UnreadableError(f"{quoted(text)} is not https", hint=hint)
     return url
@@ -138,5 +156,7 @@ def _hub_address(source: str, remote: Remote) -> HubAddress:
 
 
 def _allowed(url: httpx.URL, endpoints: tuple[str, ...]) -> bool:
-    known = (parse_url(each, f"the setting endpoints ({printable(each, keep='', limit=80)})") for each in endpoints)
+    known = (
+        parse_url(each, f"the setting endpoints ({printable(each, keep='', limit=80)})") for each in endpoints
+    )
     return origin(url) in {origin(parse_url(HUB, "")), *map(origin, known)}

@@ -24,8 +24,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository at ``commit``, 40 hex digits, so that all requests mean the same files. ``sizes`` in bytes;
-    ``sha256`` of the files that the hub states it of (those in LFS)."""
+    """A repository at ``commit``, 40 hex digits, so that all requests mean the same files. ``sizes`` in
+    bytes; ``sha256`` of the files that the hub states it of (those in LFS)."""
 
     address: HubAddress
     commit: str
@@ -35,13 +35,7 @@ class Repository:
     def url(self, name: str) -> str:
         from huggingface_hub import hf_hub_url
 
-        return hf_hub_url(
-            self.address.repo, name, revision=self.commit, endpoint=self.address.endpoint
-        )
-
-
-def page_of(address: HubAddress) -> str:
-    return f"{address.endpoint}/{address.repo}"
+        return hf_hub_url(self.address.repo, name, revision=self.commit, endpoint=self.address.endpoint)
 
 
 def read_repository(web: Web, address: HubAddress, clock: Deadline) -> Repository:

@@ -97,8 +97,8 @@ class Pace(Deadline):
 
 
 def retrying(clock: Deadline) -> Retrying:
-    """Try again after a :class:`TransientError`, for as long as ``clock`` has time for the next wait; the last error
-    is raised."""
+    """Try again after a :class:`TransientError`, for as long as ``clock`` has time for the next wait; the
+    last error is raised."""
     import tenacity
 
     backoff = tenacity.wait_random_exponential(multiplier=clock.seconds / 100, max=clock.seconds / 5)

@@ -33,7 +33,9 @@ def refusal(what: str, status: int, headers: Mapping[str, str], *, page: str) ->
             hint = "check what the token may read (HF_TOKEN)" if page else "download it, and give the folder"
             return UnreadableError(f"{what}: the server refuses access ({status})", hint=hint)
         case 404 if code == "RevisionNotFound":
-            return NotThereError(f"{what}: no such revision (404)", hint=f"see the branches and tags of {page}")
+            return NotThereError(
+                f"{what}: no such revision (404)", hint=f"see the branches and tags of {page}"
+            )
         case 404 if page and code != "EntryNotFound":
             hint = "check the name; if it is private: hf auth login, or set HF_TOKEN"
             return NotThereError(f"{what}: there is no such repository (404)", hint=hint)
@@ -44,7 +46,9 @@ def refusal(what: str, status: int, headers: Mapping[str, str], *, page: str) ->
             told = f", and asks to wait {math.ceil(after):,} seconds" if after else ""
             hint = f"try again in {math.ceil(after):,} seconds" if after else "try again in some minutes"
             hint += "; a token raises the limit: hf auth login" if page else ""
-            return TransientError(f"{what}: the server limits the rate of requests (429){told}", hint=hint, after=after)
+            return TransientError(
+                f"{what}: the server limits the rate of requests (429){told}", hint=hint, after=after
+            )
         case 408 | 500 | 502 | 503 | 504:
             after = _wait(headers)
             hint = "the server is in trouble: try again later"
@@ -56,7 +60,7 @@ def refusal(what: str, status: int, headers: Mapping[str, str], *, page: str) ->
 def _wait(headers: Mapping[str, str]) -> float:
     """Seconds that the server asks to wait: Retry-After (seconds or a date) or, else, the reset of RateLimit;
     0.0 if neither says."""
-    from huggingface_hub.utils import parse_ratelimit_headers
+    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
     stated = headers.get("retry-after", "").strip()
     if stated.isascii() and stated.isdecimal():

@@ -1,9 +1,9 @@
-"""A local folder that stands for a remote one: every file has its size, and holds of its bytes only those that
-were fetched.
+"""A local folder that stands for a remote one: every file has its size, and holds of its bytes only those
+that were fetched.
 
-The files are sparse: 7 GB of weights take the few kilobytes of their header. What was not fetched reads as zeros,
-so nothing but the small files, the headers and the vocabulary maps may be read from it; a deep pass reads through
-``Checkpoint.opener``.
+The files are sparse: 7 GB of weights take the few kilobytes of their header. What was not fetched reads as
+zeros, so nothing but the small files, the headers and the vocabulary maps may be read from it; a deep pass
+reads through ``Checkpoint.opener``.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def fill(path: Path, stream: Stream) -> bytes:
 
 
 def header_end(first: bytes, size: int) -> int:
-    """Where the header of a weights file of ``size`` bytes ends, by its ``first`` 8 bytes; 0 if they cannot be a
-    length."""
+    """Where the header of a weights file of ``size`` bytes ends, by its ``first`` 8 bytes; 0 if they cannot
+    be a length."""
     length = int.from_bytes(first, "little")
     return 8 + length if len(first) == 8 and 0 < length <= min(HEADER_LIMIT, size - 8) else 0
 

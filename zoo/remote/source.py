@@ -4,7 +4,8 @@
         checkpoint.tensors["fc.weight"].shape, checkpoint.revision
 
 Config, index and headers are fetched by HTTP range into a temporary folder (``shadow``), and the reader of
-local folders does the rest: a remote checkpoint passes the very same checks. At the end the folder is removed.
+local folders does the rest: a remote checkpoint passes the very same checks. At the end the folder is
+removed.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import TimeoutError as PoolTimeoutError
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
@@ -28,17 +27,17 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.errors import UnreadableError
 from zoo.printable import quoted
 from zoo.remote.address import HubAddress, Remote, SiteAddress, address_of
-from zoo.remote.hub import page_of, read_repository
+from zoo.remote.hub import read_repository
 from zoo.remote.limits import Deadline, Pace
 from zoo.remote.refusals import NotThereError
 from zoo.remote.shadow import FIRST_BYTES, fill, header_end, reserve
 from zoo.remote.stream import Stream
+from zoo.remote.threads import at_once
 from zoo.remote.web import Web
 
 _WEIGHTS = "model.safetensors"
 # What is read whole, up to so many bytes: of a longer file its reader says that it is too long.
 _WHOLE = {CONFIG_NAME: SIZE_LIMIT, INDEX_NAME: INDEX_LIMIT, "hf_quant_config.json": SIZE_LIMIT}
-_AT_ONCE = 8
 # Every request has its own limits. This one ends what they cannot: a name server that hangs, an answer whose
 # head comes byte by byte.
 _GRACE = 0.2
@@ -52,31 +51,27 @@ def opened(source: str, remote: Remote, *, typed: bool = True) -> Iterator[Check
     wrote the source; a recipe may name fewer hosts. Its ``root`` and ``opener`` live as long as the context.
 
     Raises:
-        UnreadableError: it cannot be read, with the cause and the next action; after ``remote.timeout`` seconds
-            at the latest.
+        UnreadableError: it cannot be read, with the cause and the next action; at the latest after
+            ``remote.timeout`` seconds.
     """
     address = address_of(source, remote, typed=typed)
-    hub = isinstance(address, HubAddress)
-    base, page = (address.endpoint, page_of(address)) if isinstance(address, HubAddress) else (address.url, "")
     with (
-        Web(source, base, page=page) as web,
+        Web(source, address.base, page=address.page) as web,
         tempfile.TemporaryDirectory(prefix="zoo-remote-", ignore_cleanup_errors=True) as folder,
-        # Its threads are daemons: one that hangs keeps neither the context nor the process from ending.
-        ThreadPool(_AT_ONCE) as pool,
     ):
-        files = _Files(web, Path(folder), remote.timeout, pool)
+        files = _Files(web, Path(folder), remote.timeout)
         if isinstance(address, HubAddress):
             checkpoint = _open_repository(files, address)
         else:
             checkpoint = _open_site(files, address)
         files.fetch_maps(checkpoint)
-        yield replace(checkpoint, opener=files.open, listed=hub)
+        yield replace(checkpoint, opener=files.open)
 
 
 class _Files:
     """The files of one remote folder, and their shadows below ``root``."""
 
-    def __init__(self, web: Web, root: Path, timeout: float, pool: ThreadPool) -> None:
+    def __init__(self, web: Web, root: Path, timeout: float) -> None:
         self.web = web
         self.root = root
         self.clock = Deadline(timeout)
@@ -84,13 +79,12 @@ class _Files:
         self.sizes: dict[str, int] = {}
         self._tags: dict[str, str] = {}
         self._complete: set[str] = set()
-        self._pool = pool
 
     def each(self, work: Callable[[str], _T], names: Iterable[str]) -> list[_T]:
         """``work`` for every name, several at once; the first error is raised."""
         try:
-            return self._pool.map_async(work, names, chunksize=1).get(self.clock.left() + _GRACE)
-        except PoolTimeoutError:
+            return at_once(work, names, self.clock.left() + _GRACE)
+        except TimeoutError:
             raise UnreadableError(
                 f"{quoted(self.web.source)}: not done within {self.clock.seconds:g} seconds",
                 hint="try again later, or give it more time: --timeout SECONDS",
@@ -119,8 +113,8 @@ class _Files:
             self._fetch_part(name, limit, end)
 
     def fetch_maps(self, checkpoint: Checkpoint) -> None:
-        """Fetch the vocabulary maps, the only tensors that are read at header level, unless they are too large
-        for that."""
+        """Fetch the vocabulary maps, the only tensors that are read at header level, unless they are too
+        large for that."""
         maps = [tensor for tensor in vocabulary_maps(checkpoint).values() if tensor is not None]
         if sum(tensor.nbytes for tensor in maps) > BYTE_LIMIT:
             return
@@ -153,9 +147,7 @@ class _Files:
 
     def _stream(self, name: str, *, begin: int = 0, end: int) -> Stream:
         size, tag = self.sizes.get(name), self._tags.get(name, "")
-        return Stream(
-            self.web, self.urls[name], name, self.clock, size=size, begin=begin, end=end, tag=tag
-        )
+        return Stream(self.web, self.urls[name], name, self.clock, size=size, begin=begin, end=end, tag=tag)
 
 
 def _open_repository(files: _Files, address: HubAddress) -> Checkpoint:
@@ -190,4 +182,4 @@ def _open_site(files: _Files, address: SiteAddress) -> Checkpoint:
             f"{quoted(files.web.source)} has no {CONFIG_NAME} and no {_WEIGHTS}",
             hint="give the address of the folder that holds them",
         )
-    return open_checkpoint(files.root, files.web.source)
+    return replace(open_checkpoint(files.root, files.web.source), listed=False)

@@ -20,8 +20,8 @@ _AGAIN = "run the command again; if it stays so, download the checkpoint and giv
 
 
 class Stream(io.RawIOBase):
-    """The bytes from ``begin`` to ``end`` of the file at ``url``, called ``name`` in messages. ``size``: of the whole
-    file where it is known; otherwise the first answer tells it. ``end`` None: all of it.
+    """The bytes from ``begin`` to ``end`` of the file at ``url``, called ``name`` in messages. ``size``: of
+    the whole file where it is known; otherwise the first answer tells it. ``end`` None: all of it.
 
     Reading raises UnreadableError when the file cannot be had within ``clock``, or changed meanwhile.
     """

@@ -23,7 +23,7 @@ from zoo.remote.limits import Deadline, TransientError, retrying
 from zoo.remote.refusals import refusal
 
 if TYPE_CHECKING:
-    import httpx
+    from zoo.remote.client import httpx
 
 _REDIRECTS = 5
 # A server that ignores Range sends the file from its start: so much of it may be read in vain.
@@ -37,8 +37,8 @@ _AGAIN = "run the command again; if it stays so, download the checkpoint and giv
 @dataclass(slots=True)
 class Answer:
     """The body of an answer, from the first byte that was asked for. ``total``: the size of the whole file.
-    ``tag``: what identifies its content (an ETag), or ""; ``validator``: the same for If-Range, of the server that
-    sent the bytes."""
+    ``tag``: what identifies its content (an ETag), or ""; ``validator``: the same for If-Range, of the
+    server that sent the bytes."""
 
     chunks: Iterator[bytes]
     total: int
@@ -51,14 +51,18 @@ class Answer:
 
 
 class Web:
-    """Requests to the server of ``base`` about ``source`` (what the user typed). ``hub``: it is a hub, so that the user's
-    token is sent along and resolve URLs may redirect to storage hosts. ``page``: where a person can look.
+    """Requests to the server of ``base`` about ``source`` (what the user typed).
+
+    ``page`` is where a person can look at a hub's repository: with it, the user's token is sent along, and
+    resolve URLs may redirect to storage hosts; "" for a plain server.
 
     Threads may share it. Every method raises UnreadableError, with the cause and the next action.
     """
 
     def __init__(self, source: str, base: str, *, page: str = "") -> None:
-        from huggingface_hub.utils import build_hf_headers, httpx
+        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+        from zoo.remote.client import new_client
 
         self.source = source
         self.page = page
@@ -68,9 +72,10 @@ class Web:
         if page:
             headers = build_hf_headers(library_name="draft-zoo", library_version=__version__)
             lower = {name.lower(): value for name, value in headers.items()}
-            self._private = {name: lower.pop(name) for name in ("authorization",) if name in lower}
+            if "authorization" in lower:
+                self._private = {"authorization": _sendable(lower.pop("authorization"))}
             self._common = lower | {"accept-encoding": "identity"}
-        self._client = httpx.Client(follow_redirects=False)
+        self._client = new_client()
 
     def __enter__(self) -> Self:
         return self
@@ -100,7 +105,8 @@ class Web:
     def part(
         self, url: str, what: str, begin: int, end: int, clock: Deadline, *, validator: str = ""
     ) -> Answer:
-        """The bytes from ``begin`` to ``end`` (exclusive) of the file at ``url``, or as many as it has. One try."""
+        """The bytes from ``begin`` to ``end`` (exclusive) of the file at ``url``, or as many as it has. One
+        try."""
         headers = {"range": f"bytes={begin}-{end - 1}"} | ({"if-range": validator} if validator else {})
         response, linked = self._follow(url, what, headers, clock)
         try:
@@ -146,9 +152,9 @@ class Web:
     def _follow(
         self, url: str, what: str, headers: Mapping[str, str], clock: Deadline
     ) -> tuple[httpx.Response, str]:
-        """The answer at the end of all redirects, which is a success (or a 416), and the ETag of the file that the
-        hub itself gave on the way."""
-        from huggingface_hub.utils import httpx
+        """The answer at the end of all redirects, which is a success (or a 416), and the ETag of the file
+        that the hub itself gave on the way."""
+        from zoo.remote.client import httpx
 
         here, linked = httpx.URL(url), ""
         for _ in range(_REDIRECTS + 1):
@@ -173,7 +179,9 @@ class Web:
                 hint=_DOWNLOAD,
             )
         else:
-            error = refusal(self.named(what), response.status_code, response.headers, page=self._page_at(here))
+            error = refusal(
+                self.named(what), response.status_code, response.headers, page=self._page_at(here)
+            )
         response.close()
         raise error
 
@@ -181,10 +189,8 @@ class Web:
         """The hub's page, if ``url`` is the hub's; a storage host knows nothing of repositories."""
         return self.page if origin(url) == self._origin else ""
 
-    def _send(
-        self, url: httpx.URL, what: str, headers: Mapping[str, str], clock: Deadline
-    ) -> httpx.Response:
-        from huggingface_hub.utils import httpx
+    def _send(self, url: httpx.URL, what: str, headers: Mapping[str, str], clock: Deadline) -> httpx.Response:
+        from zoo.remote.client import httpx
 
         left = clock.left()
         if not left:
@@ -204,13 +210,15 @@ class Web:
             raise TransientError(message) from None
         except (httpx.ConnectError, httpx.ProxyError) as error:
             message = f"{self.named(what)}: {url.host} cannot be reached ({error})"
-            raise TransientError(message, hint="check the connection and the name of the host", tries=3) from None
+            raise TransientError(
+                message, hint="check the connection and the name of the host", tries=3
+            ) from None
         except httpx.TransportError as error:
             raise self._broken(what, error) from None
 
     def _chunks(self, response: httpx.Response, what: str, clock: Deadline) -> Iterator[bytes]:
         """The body as it arrives."""
-        from huggingface_hub.utils import httpx
+        from zoo.remote.client import httpx
 
         try:
             for chunk in response.iter_raw():
@@ -222,12 +230,12 @@ class Web:
             raise self._broken(what, error) from None
 
     def _broken(self, what: str, error: Exception) -> TransientError:
-        # Not its text: of a request that could not be sent, it may quote the headers, and with them the token.
+        # Not its text: of a request that could not be sent, it may quote the headers, and the token in them.
         return TransientError(f"{self.named(what)}: the connection broke ({type(error).__name__})")
 
     def _redirected(self, here: httpx.URL, location: str, what: str) -> httpx.URL:
         """Where a redirect leads, if it may lead there."""
-        from huggingface_hub.utils import httpx
+        from zoo.remote.client import httpx
 
         named = self.named(what)
         try:
@@ -241,7 +249,7 @@ class Web:
         local = is_loopback(self._origin[1])
         if not is_secure(there) or (is_loopback(there.host) and not local):
             raise UnreadableError(
-                f"{named}: a redirect to {quoted(f'{there.scheme}://{there.host}')}, which is not https to another machine",
+                f"{named}: a redirect to {quoted(_place(there))}, which is not https to another machine",
                 hint=_DOWNLOAD,
             )
         if origin(there) == self._origin:
@@ -255,6 +263,16 @@ class Web:
     def named(self, what: str) -> str:
         """``what`` of this source, for a message."""
         return f"{quoted(self.source, 400)}: {what}"
+
+
+def _sendable(header: str) -> str:
+    """``header``, if it can be sent at all. The message does not show it: it holds the token."""
+    if not header.isascii() or not header.isprintable():
+        raise UnreadableError(
+            "the token holds characters that cannot be sent",
+            hint="log in again (hf auth login), or mend HF_TOKEN",
+        )
+    return header
 
 
 def _place(url: httpx.URL) -> str:

@@ -62,8 +62,9 @@ def _lines(report: Report, notes: bool) -> Iterator[str]:
     facts = report.subject
     if "tensors" in facts:
         dtypes = ", ".join(facts["dtypes"]) or "no dtype"
+        source = facts["checkpoint"] + (f" (commit {facts['revision']})" if "revision" in facts else "")
         yield printable(
-            f"{facts['checkpoint']}: {facts['tensors']:,} tensors, {dtypes}, {facts['bytes']:,} bytes",
+            f"{source}: {facts['tensors']:,} tensors, {dtypes}, {facts['bytes']:,} bytes",
             keep="",
         )
         yield ""

@@ -213,7 +213,9 @@ def aux_layers_impossible(subject: Subject) -> Iterable[Finding]:
             message = f"aux layers {shown(wrong)} do not exist: the target has {limit or 'some'} layers"
             hint = "count layers from 0" + (f" to {limit - 1}" if limit else "")
             if subject.recipe is None and limit == len(each.value):
-                hint = "num_target_layers is the depth of the target; TorchSpec writes the number of ids there"
+                hint = (
+                    "num_target_layers is the depth of the target; TorchSpec writes the number of ids there"
+                )
             yield Finding(message, hint, where, against(subject, "target_layer_ids"))
         if len(set(each.value)) != len(each.value):
             yield Finding(

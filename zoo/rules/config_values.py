@@ -99,7 +99,13 @@ def quantization_config(subject: Subject) -> Iterable[Finding]:
     """
     assert subject.checkpoint is not None
     # I64 and BOOL are the maps between the vocabularies.
-    if {tensor.dtype for tensor in subject.checkpoint.tensors.values()} - {"BF16", "F16", "F32", "I64", "BOOL"}:
+    if {tensor.dtype for tensor in subject.checkpoint.tensors.values()} - {
+        "BF16",
+        "F16",
+        "F32",
+        "I64",
+        "BOOL",
+    }:
         return
     related = (subject.recipe.where("/checkpoint/dtype"),) if subject.recipe else ()
     for key in ("quantization_config", "compression_config"):
@@ -155,6 +161,7 @@ def config_incomplete(subject: Subject) -> Iterable[Finding]:
         "num_attention_heads",
         "num_key_value_heads",
         "num_hidden_layers",
+        "vocab_size",
     )
     values: dict[str, int] = {}
     for key in sizes:
@@ -220,6 +227,26 @@ def value_type(subject: Subject) -> Iterable[Finding]:
                 message = f"{name_of(key)} is {shown(each.value)}, {_kind(found)}, not {_kind(wanted[0])}"
                 hint = "write the value as engines read it"
                 yield Finding(message, hint, place(each.pointer), against(subject, key))
+
+
+@rule("C017", "block-size-impossible", needs=("config",))
+def block_size_impossible(subject: Subject) -> Iterable[Finding]:
+    """The block size is no block.
+
+    What it does: wants block_size, where it is stated, to be from 2 to 1,024; from 1 for a DSpark draft,
+    whose block does not count the anchor.
+    Why is this bad: a block of 1 proposes nothing, and an engine takes 0 for no block size at all.
+    Example: "block_size": 0.
+    Use instead: the block size of the training run.
+    Sources: sglang 0.5.14 speculative/dflash_utils.py (parse_dflash_draft_config).
+    Since: 0.1.0
+    """
+    least = 1 if subject.family is not None and subject.family.name == "dspark" else 2
+    for each in subject.stated.get("block_size", ()) if subject.keys is DIFFUSION else ():
+        if type(each.value) is int and not least <= each.value <= 1024:
+            message = f"block_size is {shown(each.value)}, not from {least} to 1,024"
+            hint = "write the block size of the training run"
+            yield Finding(message, hint, place(each.pointer), against(subject, "block_size"))
 
 
 @rule("C073", "activation", needs=("config",))

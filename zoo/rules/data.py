@@ -13,7 +13,7 @@ from zoo.rules.registry import reported, rule
 from zoo.rules.subject import Subject
 
 
-@rule("R040", "data-overlap", needs=("recipe", "data", "disjoint"))
+@rule("R040", "training-data-overlap", needs=("recipe", "data", "disjoint"))
 def data_overlap(subject: Subject) -> Iterable[Finding]:
     """The training data holds conversations of data that it should be disjoint from.
 

@@ -241,7 +241,7 @@ _WEIGHTS_SUFFIXES = (
 _EXPECTED = ("README.md", "manifest.json", "notes.md", ".gitattributes")
 
 
-@rule("F002", "declared-file-missing", needs=("recipe", "checkpoint"))
+@rule("F002", "declared-file-missing", needs=("recipe", "checkpoint", "listing"))
 def declared_file_missing(subject: Subject) -> Iterable[Finding]:
     """A file that the recipe declares is not in the checkpoint.
 
@@ -260,7 +260,7 @@ def declared_file_missing(subject: Subject) -> Iterable[Finding]:
             yield from _related(found, recipe.where(pointer("checkpoint", "files", name)))
 
 
-@rule("F003", "undeclared-weights", needs=("recipe", "checkpoint"))
+@rule("F003", "undeclared-weights", needs=("recipe", "checkpoint", "listing"))
 def undeclared_weights(subject: Subject) -> Iterable[Finding]:
     """The checkpoint holds weights that the recipe does not declare as weights.
 
@@ -315,7 +315,7 @@ def file_kind(subject: Subject) -> Iterable[Finding]:
             yield Finding(f"no file is declared as {needed}", f"add {example}", where)
 
 
-@rule("F213", "consolidated-beside-model")
+@rule("F213", "consolidated-beside-model", needs=("checkpoint", "listing"))
 def consolidated_beside_model(subject: Subject) -> Iterable[Finding]:
     """A consolidated*.safetensors lies beside other weights.
 
@@ -335,7 +335,7 @@ def consolidated_beside_model(subject: Subject) -> Iterable[Finding]:
         yield from found.result()
 
 
-@rule("F004", "undeclared-file", severity=Severity.NOTE, needs=("recipe", "checkpoint"))
+@rule("F004", "undeclared-file", severity=Severity.NOTE, needs=("recipe", "checkpoint", "listing"))
 def undeclared_file(subject: Subject) -> Iterable[Finding]:
     """The checkpoint holds a file that the recipe does not declare.
 

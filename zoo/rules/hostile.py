@@ -109,7 +109,7 @@ def index_path() -> None:
 CODE_SUFFIXES = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".ipynb")
 
 
-@rule("X006", "code-file")
+@rule("X006", "code-file", needs=("checkpoint", "listing"))
 def code_file(subject: Subject) -> Iterable[Finding]:
     """The checkpoint holds a file of program code.
 

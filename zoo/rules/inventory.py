@@ -99,7 +99,7 @@ def shape(subject: Subject) -> Iterable[Finding]:
     checkpoint, wanted = _sides(subject)
     wrong = [
         (name, spec, checkpoint.tensors[name])
-        for name, spec in wanted.items()
+        for name, spec in {**wanted, **subject.optional}.items()
         if name in checkpoint.tensors and checkpoint.tensors[name].shape != spec.shape
     ]
     source = "the config" if subject.recipe is None else "the recipe"
@@ -129,7 +129,7 @@ def tensor_dtype(subject: Subject) -> Iterable[Finding]:
     checkpoint, wanted = _sides(subject)
     wrong = [
         (name, spec.dtype, checkpoint.tensors[name].dtype)
-        for name, spec in wanted.items()
+        for name, spec in {**wanted, **subject.optional}.items()
         if name in checkpoint.tensors and checkpoint.tensors[name].dtype != spec.dtype
     ]
     related = () if subject.recipe is None else (subject.recipe.where("/checkpoint/dtype"),)

@@ -220,8 +220,8 @@ def _holds_ids(maps: VocabularyMaps) -> bool:
 
 
 def _draft_vocabulary(subject: Subject) -> int | None:
-    stated = (subject.config or {}).get("draft_vocab_size")
-    return stated if type(stated) is int else None
+    stated = subject.stated.get("draft_vocab_size", ())
+    return stated[0].value if stated and type(stated[0].value) is int else None
 
 
 def _at(subject: Subject, tensor: str) -> Where:

@@ -23,7 +23,11 @@ _DEFAULTS = {
     "rms_norm_eps": "1e-6",
     "max_position_embeddings": "32,768 for qwen3 and 2,048 for llama",
 }
-_DIFFUSION_DEFAULTS = {"block_size": "16 (SGLang, DFlash)", "mask_token_id": "a token called <|MASK|>"}
+_DIFFUSION_DEFAULTS = {
+    "block_size": "16 (SGLang, DFlash)",
+    "mask_token_id": "a token called <|MASK|>",
+    "num_target_layers": "the draft's own depth (SGLang before 0.5.18, which then refuses the aux layers)",
+}
 _QWEN3_HEAD_DIM = 128
 # What a rope type cannot do without; original_max_position_embeddings falls back to the whole context.
 _ROPE_NEEDS = {
@@ -39,7 +43,7 @@ def engine_default(subject: Subject) -> Iterable[Finding]:
     """The config leaves a value to the default of an engine or library.
 
     What it does: looks for rope theta, rms_norm_eps and max_position_embeddings, for a DFlash draft also
-    block size and mask token, and for model_type qwen3 head_dim where it is not hidden / heads.
+    block size, mask token and target depth, and for model_type qwen3 head_dim where it is not hidden / heads.
     Why is this bad: the default belongs to another model and may change with a version; a draft with another
     theta or block than in training serves, and accepts less.
     Example: no "rope_theta" for a draft that was trained with 1,000,000.
@@ -70,9 +74,10 @@ def engine_default(subject: Subject) -> Iterable[Finding]:
 
 @rule("C091", "model-type-missing", needs=("config",))
 def model_type_missing(subject: Subject) -> Iterable[Finding]:
-    """The config has no model_type.
+    """The config has no model_type, or one that transformers does not know.
 
-    What it does: wants model_type at the top level, except in the nested layout of speculators.
+    What it does: wants model_type at the top level, except in the nested layout of speculators, and refuses
+    "dflash", which TorchSpec writes.
     Why is this bad: SGLang and vLLM read a flat config with transformers, which picks the config class by
     this key and refuses a config without it. One that is added by hand brings defaults of its own.
     Example: a DSpark config without "model_type".
@@ -86,6 +91,13 @@ def model_type_missing(subject: Subject) -> Iterable[Finding]:
         and not _recipe_states(subject, "model_type")
     ):
         yield Finding("model_type is missing, and transformers refuses the config", "add it", place())
+    for each in subject.stated.get("model_type", ()):
+        if each.value == "dflash":
+            message = "transformers knows no model_type dflash, so SGLang and vLLM refuse the config"
+            lines = against(subject, "model_type")
+            yield Finding(
+                message, 'write "qwen3", whose layers a DFlash draft has', place(each.pointer), lines
+            )
 
 
 @rule("C092", "private-path", severity=Severity.WARNING, needs=("config",))

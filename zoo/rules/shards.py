@@ -56,7 +56,7 @@ def shard_missing() -> None:
     """
 
 
-@reported("F205", "shard-not-in-index")
+@reported("F205", "shard-not-in-index", needs=("checkpoint", "listing"))
 def shard_not_in_index() -> None:
     """The index does not name a weights file of the folder.
 
@@ -133,7 +133,7 @@ def total_size() -> None:
     """
 
 
-@reported("F211", "shards-without-index", severity=Severity.WARNING)
+@reported("F211", "shards-without-index", severity=Severity.WARNING, needs=("checkpoint", "listing"))
 def shards_without_index() -> None:
     """Several weights files lie in the folder and no index names them.
 
@@ -147,7 +147,7 @@ def shards_without_index() -> None:
     """
 
 
-@reported("F212", "shard-set-incomplete")
+@reported("F212", "shard-set-incomplete", needs=("checkpoint", "listing"))
 def shard_set_incomplete() -> None:
     """A shard that the names of the others count is missing.
 

@@ -50,7 +50,7 @@ class Subject:
     over every byte found. ``maps`` and ``base_maps`` are the values of the vocabulary maps (empty where the
     draft has none), ``unchanged`` the tensors that are the base's byte for byte. ``target`` is the target by
     its own files, ``target_source`` where they were looked for, ``mask_twins`` the tokens whose embedding is
-    that of the mask token. ``data`` are the data manifests. ``engines`` are the (name, version) pairs that the
+    that of the mask token. ``data`` are the data manifests, ``engines`` the (name, version) pairs that the
     user named. ``reported`` are the findings that readers recorded, of recipe and checkpoint.
     """
 
@@ -85,6 +85,16 @@ class Subject:
             return None
         names = tuple(file.name for file in self.checkpoint.weights if file.header is not None)
         return names if len(names) == len(self.checkpoint.weights) else None
+
+    @property
+    def listing(self) -> tuple[str, ...] | None:
+        """The names of all files of the checkpoint, or None where its server cannot list them."""
+        return None if self.checkpoint is None or not self.checkpoint.listed else tuple(self.checkpoint.files)
+
+    @property
+    def reported_sha256(self) -> Mapping[str, str] | None:
+        """File -> the sha256 that the hub states, or None where nobody states any."""
+        return (self.checkpoint.reported_sha256 or None) if self.checkpoint is not None else None
 
     @cached_property
     def readings(self) -> tuple[Judged, ...] | None:
@@ -194,7 +204,7 @@ class Subject:
             return self._unread_config()
         if getattr(self, material) is not None:
             return None
-        if self.checkpoint is None and material in ("config", "header", "inventory", "maps"):
+        if self.checkpoint is None and material in ("config", "header", "inventory", "listing", "maps"):
             material = "checkpoint"
         if self.base is None and material in ("base_maps", "unchanged"):
             material = "base"
@@ -204,6 +214,8 @@ class Subject:
             "config": Absent("config.json could not be read"),
             "header": Absent("a weights file could not be understood, or there is none"),
             "inventory": Absent(self._inventories[2]),
+            "listing": Absent("a plain web server cannot say which other files it has", required=False),
+            "reported_sha256": Absent("only a hub states the sha256 of its files", required=False),
             "tokenizer": Absent("the target's folder has no tokenizer.json", required=False),
             "embedding": Absent("no header in the target's folder shows its embedding", required=False),
             "mask_twins": Absent("no header in the target's folder shows its embedding", required=False),

@@ -125,7 +125,7 @@ def target_aux_layers(subject: Subject) -> Iterable[Finding]:
     """The draft reads layers that the target does not have.
 
     What it does: each aux layer must lie in 0 .. n - 1, n being num_hidden_layers of the target's
-    config.json.
+    config.json; in an EAGLE3 config of speculators, which counts what enters a layer, in 0 .. n.
     Why is this bad: the server dies, or captures nothing for that layer.
     Example: aux layers [24, 30, 36] for a target of 36 layers.
     Use instead: the ids of the training run for this target.
@@ -133,12 +133,14 @@ def target_aux_layers(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     target = _target(subject)
+    enters = subject.layout.name == "speculators" and subject.keys is not DIFFUSION
+    last = target.layers if enters else target.layers - 1
     for each in subject.stated.get("target_layer_ids", ())[:1]:
         ids = each.value if isinstance(each.value, list) else []
-        wrong = [number for number in ids if type(number) is int and not 0 <= number < target.layers]
+        wrong = [number for number in ids if type(number) is int and not 0 <= number <= last]
         if wrong:
             message = f"aux layers {shown(wrong)} do not exist: the target has {target.layers} layers"
-            hint = f"count layers from 0 to {target.layers - 1}"
+            hint = f"count layers from 0 to {last}"
             yield Finding(message, hint, place(each.pointer), _lines(subject, "target_layer_ids"))
 
 

@@ -7,7 +7,7 @@ from tests.corpus.kit import bf16
 
 
 def make(folder: Path) -> None:
-    draft = eagle3()
+    draft = eagle3(embed=True)
     draft.config["target_hidden_size"] = 128
     draft.tensors["fc.weight"] = (
         "BF16",

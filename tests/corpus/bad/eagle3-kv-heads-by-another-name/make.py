@@ -5,6 +5,6 @@ from tests.corpus.families import eagle3, recipe, write
 
 def make(folder: Path) -> None:
     draft = eagle3()
-    draft.config["attention_bias"] = True
-    write(folder, draft)
     recipe(folder, draft)
+    draft.config["num_kv_heads"] = 1
+    write(folder, draft)
