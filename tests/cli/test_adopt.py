@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY, Ran
 from tests import tiny_drafts
+from tests.conftest import REPOSITORY, Ran
 from tests.corpus import kit
 from zoo.recipe.load import load_recipe
 from zoo.results import Severity

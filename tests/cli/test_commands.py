@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -362,3 +363,19 @@ def test_no_color_is_honoured(run_zoo: Run, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("NO_COLOR", "1")
     assert zoo.cli.run(["rule", "C021"]) == 0
     assert seen == [False]
+
+
+def test_stats_show_the_numbers_of_every_tensor(run_zoo: Run) -> None:
+    text = kimi(run_zoo, "verify", "tiny-ft", "--stats").out
+    assert re.search(r"^fc\.weight +BF16 +128x384 +0 +0 ", text, re.MULTILINE)
+    document = json.loads(kimi(run_zoo, "verify", "tiny-ft", "--stats", "--format", "json").out)
+    Draft202012Validator(schema("zoo-report-1")).validate(document)
+    entry = next(each for each in document["tensors"] if each["name"] == "fc.weight")
+    assert entry["low"] < entry["moments"]["mean"] < entry["high"]
+    assert document["level"] == "deep"
+
+
+def test_no_cache_reads_again(run_zoo: Run) -> None:
+    one, other = (kimi(run_zoo, "verify", "tiny-ft", "--deep", *more) for more in ((), ("--no-cache",)))
+    assert one.status == other.status == 0
+    assert one.out == other.out

@@ -8,11 +8,12 @@ import pytest
 
 from tests.mutations.drafts import VARIANTS, Draft, Variant
 from tests.mutations.judge import Answer, Judge
-from tests.mutations.measure import COUNT, FLAGGED, HEADINGS, chosen, outcomes, row
+from tests.mutations.keys import ADDED_TO
+from tests.mutations.measure import COUNT, FLAGGED, chosen, outcomes, row
 from tests.mutations.mutate import KINDS, mutations
+from tests.mutations.run import PAGE
 from tests.mutations.visible import UNSEEN, excuse
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "mutations.md"
+from zoo.drafts.keys import DIFFUSION, EAGLE, Keys
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -48,18 +49,25 @@ def test_a_seed_gives_the_same_mutations() -> None:
     assert mutations(variant, 3, 200) != mutations(variant, 4, 200)
 
 
-def test_the_document_has_the_figures_of_its_seed() -> None:
-    """How many there are of each draft, and how many contradict; of one draft, all that was said."""
-    lines = DOCUMENT.read_text().splitlines()
+def test_the_page_has_the_figures_of_its_seed() -> None:
+    """How many of each draft, how many contradict, and that none escapes; of one draft, every answer.
+    Where it fails: python -m tests.mutations.run --write."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
     for variant in VARIANTS.values():
         excused = [excuse(variant, mutation.draft) for mutation in chosen(variant)]
         contradict = excused.count(None)
-        start = f"| {variant.name} | {len(excused)} | {len(excused) - contradict} | {contradict} | "
-        assert any(line.startswith(start) for line in lines), start
+        row_begins = f"| {variant.name} | {len(excused)} | {len(excused) - contradict} | {contradict} | "
+        assert any(line.startswith(f"{row_begins}{contradict} | 0 | 0 | ") for line in lines), row_begins
     smallest = VARIANTS["peagle"]
     said = " | ".join(f"{figure:,}" for figure in row(list(outcomes([smallest]))))
     assert f"| {smallest.name} | {said} |" in lines
-    assert all(heading in DOCUMENT.read_text() for heading in HEADINGS)
+
+
+@pytest.mark.parametrize("keys", [DIFFUSION, EAGLE], ids=lambda keys: keys.own)
+def test_the_tool_knows_every_key_that_is_added(keys: Keys) -> None:
+    for block, added in ADDED_TO[keys.own].items():
+        stated = keys.stated({block: dict.fromkeys(added, 1)} if block else dict.fromkeys(added, 1))
+        assert not [key for key in stated if not keys.is_read(key)]
 
 
 def draft(variant: Variant, **config: object) -> Draft:

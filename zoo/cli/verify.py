@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.progress import bytes_read
 from zoo.cli.remote import open_sources, remote_options
 from zoo.engines.readings import KNOWN, parse_engine
 from zoo.engines.readings.drafts import draft_of
@@ -16,6 +19,9 @@ from zoo.recipe.load import recipe_names
 from zoo.rules import Level
 from zoo.verify import Verification, verify_recipe, verify_source
 
+if TYPE_CHECKING:
+    from zoo.checkpoint.scan import DeepPass
+
 
 @click.command("verify")
 @click.argument("name", metavar="NAME|SOURCE", required=False)
@@ -23,6 +29,8 @@ from zoo.verify import Verification, verify_recipe, verify_source
 @click.option("--base", metavar="SOURCE", help="The base draft, to compare with.")
 @click.option("--target", metavar="FOLDER", help="The target, or its config.json, to compare with.")
 @click.option("--deep", is_flag=True, help="Read every byte: hashes, NaN and Inf, tensors that are all zero.")
+@click.option("--stats", is_flag=True, help="With the numbers of every tensor: range, mean, std, zeros.")
+@click.option("--no-cache", "fresh", is_flag=True, help="Read unchanged files again.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
 @click.option("--all", "everything", is_flag=True, help="Verify every recipe of the zoo.")
 @click.option(
@@ -42,6 +50,8 @@ def command(
     base: str | None,
     target: str | None,
     deep: bool,
+    stats: bool,
+    fresh: bool,
     strict: bool,
     everything: bool,
     named: tuple[str, ...],
@@ -58,24 +68,72 @@ def command(
     With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
     profiles, whatever is shown; a SOURCE by those that --engine names, but not by all.
     """
-    level = Level.DEEP if deep else Level.HEADER
+    level = Level.DEEP if deep or stats else Level.HEADER
     judges = tuple(parse_engine(each) for each in named if each != "all")
     for option, value in (("--checkpoint", checkpoint), ("--base", base), ("--target", target)):
         if value == "":
             raise UsageError(f"{option} is empty", hint=f"{option} FOLDER; is a variable unset?")
+    if everything and (name or checkpoint or base or target):
+        raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
     sources = open_sources(endpoint, timeout)
-    if everything:
-        if name or checkpoint or base or target:
-            raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
-        runs = [
-            verify_recipe(app.zoo, each, level=level, strict=strict, sources=sources)
-            for each in recipe_names(app.zoo)
-        ]
-        if not runs:
-            raise UsageError("this zoo has no recipes", hint="write one: zoo init --recipe NAME")
-    elif name is None:
+    with bytes_read() as progress:
+        how = _deep_pass(progress, stats, fresh) if level is Level.DEEP else None
+        if everything or name is None:
+            runs = [
+                verify_recipe(app.zoo, each, level=level, strict=strict, deep=how, sources=sources)
+                for each in _all_names(app, everything)
+            ]
+        elif _is_source(app, name, checkpoint, base):
+            runs = [
+                verify_source(
+                    name,
+                    target=target,
+                    level=level,
+                    strict=strict,
+                    engines=judges,
+                    deep=how,
+                    sources=sources,
+                )
+            ]
+        else:
+            runs = [
+                verify_recipe(
+                    app.zoo,
+                    name,
+                    checkpoint=checkpoint,
+                    base=base,
+                    target=target,
+                    level=level,
+                    strict=strict,
+                    deep=how,
+                    sources=sources,
+                )
+            ]
+    shown = KNOWN if "all" in named else tuple(dict.fromkeys(judges))
+    _show(app, runs, form, everything, shown, stats)
+    statuses = {run.report.exit_status for run in runs}
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _deep_pass(progress: Callable[[int], None] | None, stats: bool, fresh: bool) -> DeepPass:
+    from zoo.checkpoint.cache import NO_CACHE, user_cache
+    from zoo.checkpoint.scan import DeepPass
+
+    return DeepPass(progress, stats, NO_CACHE if fresh else user_cache())
+
+
+def _all_names(app: App, everything: bool) -> list[str]:
+    if not everything:
         raise UsageError("which draft?", hint="zoo verify NAME, or zoo verify --all; see: zoo list")
-    elif "/" in name or name in (".", ".."):
+    names = recipe_names(app.zoo)
+    if not names:
+        raise UsageError("this zoo has no recipes", hint="write one: zoo init --recipe NAME")
+    return names
+
+
+def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) -> bool:
+    """Whether ``name`` is a source and not a recipe; what is neither is refused."""
+    if "/" in name or name in (".", ".."):
         if checkpoint or base:
             raise UsageError(
                 f"{quoted(name)} is already a folder", hint="zoo verify NAME --checkpoint FOLDER"
@@ -86,33 +144,16 @@ def command(
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             hint = f"name the recipe: zoo verify {Path(name).stem}"
             raise UsageError(f"{quoted(name)} is a file", hint=hint)
-        runs = [
-            verify_source(name, target=target, level=level, strict=strict, engines=judges, sources=sources)
-        ]
-    else:
-        if "@" in name:
-            hint = "verify the recipe, or the folder that was published"
-            raise UsageError(f"{quoted(name)}: releases cannot be named yet", hint=hint)
-        if Path(name).is_dir() and name not in recipe_names(app.zoo):
-            raise UsageError(
-                f"there is no recipe {quoted(name)}, but a folder",
-                hint=f"for the folder: zoo verify ./{name}",
-            )
-        runs = [
-            verify_recipe(
-                app.zoo,
-                name,
-                checkpoint=checkpoint,
-                base=base,
-                target=target,
-                level=level,
-                strict=strict,
-                sources=sources,
-            )
-        ]
-    _show(app, runs, form, everything, KNOWN if "all" in named else tuple(dict.fromkeys(judges)))
-    statuses = {run.report.exit_status for run in runs}
-    return 1 if 1 in statuses else max(statuses)
+        return True
+    if "@" in name:
+        hint = "verify the recipe, or the folder that was published"
+        raise UsageError(f"{quoted(name)}: releases cannot be named yet", hint=hint)
+    if Path(name).is_dir() and name not in recipe_names(app.zoo):
+        raise UsageError(
+            f"there is no recipe {quoted(name)}, but a folder",
+            hint=f"for the folder: zoo verify ./{name}",
+        )
+    return False
 
 
 def _show(
@@ -121,9 +162,12 @@ def _show(
     form: str,
     everything: bool,
     engines: tuple[tuple[str, str], ...],
+    stats: bool,
 ) -> None:
     from zoo.report.engines import engines_json, render_engines
 
+    if stats:
+        from zoo.report.numbers import numbers_json, render_numbers
     drafts = [draft_of(run.subject.recipe, run.subject.checkpoint) if engines else None for run in runs]
     readings = [[draft.read_by(*pair) for pair in engines] if draft else [] for draft in drafts]
     implied = [draft is not None and draft.implied for draft in drafts]
@@ -132,6 +176,9 @@ def _show(
         if engines:
             for document, read, from_recipe in zip(documents, readings, implied, strict=True):
                 document["engines"] = engines_json(read, implied=from_recipe)
+        for run, document in zip(runs, documents, strict=True):
+            if stats and run.subject.scan is not None:
+                document["tensors"] = numbers_json(run.subject.scan)
         many = {"schema": "zoo-reports/1", "reports": documents}
         app.json(many if everything else documents[0])
         return
@@ -141,6 +188,8 @@ def _show(
         if len(runs) > 1:
             app.out(("\n" if index else "") + f"== {run.report.subject.get('recipe')}")
         app.out(render(run.report))
+        if stats and run.subject.scan is not None:
+            app.out("\n" + render_numbers(run.subject.scan))
         if readings[index]:
             app.out("\n" + render_engines(readings[index], implied=implied[index]))
         elif engines:

@@ -11,14 +11,14 @@ from zoo.rules.subject import Subject
 
 _POSITIVE = (
     "vocab_size max_position_embeddings num_target_layers sliding_window rms_norm_eps rope.theta rope.factor "
-    "rope.original_max_position_embeddings rope.beta_fast rope.beta_slow rope.attention_factor rope.attn_factor "
-    "dflash_config.output_multiplier dflash_config.swa_window_size"
+    "rope.original_max_position_embeddings rope.beta_fast rope.beta_slow rope.attention_factor "
+    "rope.attn_factor dflash_config.output_multiplier dflash_config.swa_window_size"
 ).split()
 _LARGEST_EPSILON = 0.01
 # What the three of transformers 5.8, SGLang and vLLM know between them.
 _ROPES = (
-    "default linear dynamic yarn llama3 longrope su proportional deepseek_yarn ntk mllama4 mrope bailing_mrope "
-    "openpangu"
+    "default linear dynamic yarn llama3 longrope su proportional deepseek_yarn ntk mllama4 mrope "
+    "bailing_mrope openpangu"
 ).split()
 
 
