@@ -17,6 +17,8 @@ VERBS = {
     "list": "What is in this zoo.",
     "show": "One recipe: its facts, files and standing.",
     "verify": "Check a draft against its recipe.",
+    "diff": "What differs between two drafts.",
+    "pull": "Download a release or a source, and prove what was downloaded.",
     "fix": "Write a mended copy of a checkpoint.",
     "launch": "Print the command that serves a draft.",
     "impact": "What another engine version changes for the drafts of this zoo.",

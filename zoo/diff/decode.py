@@ -41,7 +41,9 @@ def decoder(dtype: str) -> Decoder | None:
         plain = np.dtype(_PLAIN[dtype])
         return lambda raw: np.frombuffer(raw, plain).astype("<f8")
     if dtype == "BF16":
-        return lambda raw: (np.frombuffer(raw, "<u2").astype("<u4") << np.uint32(16)).view("<f4").astype("<f8")
+        return lambda raw: (
+            (np.frombuffer(raw, "<u2").astype("<u4") << np.uint32(16)).view("<f4").astype("<f8")
+        )
     if dtype == "F4":
         halves = np.array([[_F4.value(byte & 15), _F4.value(byte >> 4)] for byte in range(256)], "<f8")
         return lambda raw: halves[np.frombuffer(raw, "u1")].reshape(-1)

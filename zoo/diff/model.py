@@ -223,7 +223,8 @@ class TensorChange:
     ``relative``: norm(A - B) / norm(A), 0.0 for no change, None where norm(A) is 0, something overflows or
     the dtype is no float. ``largest``: the largest absolute change. ``not_finite``: elements that are NaN
     or Inf on a side, left out of both. For a dtype whose numbers cannot be told (F6), or complex beside
-    another one, ``compared`` is False and only ``identical`` counts.
+    another one, ``compared`` is False and only ``identical`` counts. Of a complex element, both parts are
+    counted.
     """
 
     name_a: str
@@ -237,7 +238,6 @@ class TensorChange:
     largest: float | None
     not_finite: int
     compared: bool = True
-    is_float: bool = True
 
     def as_json(self) -> dict[str, Any]:
         return {

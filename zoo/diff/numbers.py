@@ -186,21 +186,22 @@ class _Sums:
 
     def result(self) -> TensorChange:
         a, b = self._pair.a, self._pair.b
-        counted = self._compared and not (self._identical and not self._float)
-        relative = _ratio(self.squares, self.norms) if counted and self._float else None
+        relative = None
+        if self.counts:
+            relative = 0.0 if self._identical else _ratio(self.squares, self.norms)
         return TensorChange(
             self._pair.name_a, self._pair.name_b, a.dtype, b.dtype, math.prod(a.shape), self._identical,
-            self._changed, 0.0 if self._identical and self._compared and self._float else relative,
-            self._largest if self._compared and math.isfinite(self._largest) else None, self._not_finite,
-            self._compared, self._float,
+            self._changed, relative,
+            self._largest if self._compared and math.isfinite(self._largest) else None,
+            self._not_finite, self._compared,
         )  # fmt: skip
 
     def _add_norm(self, a: Doubles) -> None:
         norm = self._square(a)
         if not math.isfinite(norm):
-            a = a[self._np.isfinite(a)]
-            self._not_finite += self._np.isfinite(a).size
-            norm = self._square(a)
+            finite = a[self._np.isfinite(a)]
+            self._not_finite += len(a) - len(finite)
+            norm = self._square(finite)
         self.norms += norm
 
     def _add_change(self, a: Doubles, b: Doubles) -> None:

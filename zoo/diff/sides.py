@@ -61,7 +61,9 @@ def _recipe(zoo: Zoo, recipe: Recipe, sources: Sources) -> Side:
 def _release(zoo: Zoo, release: Release, sources: Sources, endpoint: str) -> Side:
     """A release: what its manifest says, and its files where they are."""
     side = Side(release.label, "release", facts=_facts_of_release(zoo, release))
-    stated = {path: FileFact(file.size, file.sha256, "manifest") for path, file in release.manifest.files.items()}
+    stated = {
+        path: FileFact(file.size, file.sha256, "manifest") for path, file in release.manifest.files.items()
+    }
     try:
         side = _with_checkpoint(side, sources.open(bytes_of(release, endpoint)))
     except UnreadableError as error:
