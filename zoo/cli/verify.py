@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("verify")
-@click.argument("name", metavar="NAME|SOURCE", required=False)
+@click.argument("name", metavar="NAME|NAME@VERSION|SOURCE", required=False)
 @click.option("--checkpoint", metavar="SOURCE", help="Look at this one, not at the recipe's source.")
 @click.option("--base", metavar="SOURCE", help="The base draft, to compare with.")
 @click.option("--target", metavar="FOLDER", help="The target, or its config.json, to compare with.")
@@ -61,9 +61,10 @@ def command(
 ) -> int:
     """Check a draft.
 
-    NAME is a recipe of this zoo; its checkpoint is compared with it. Anything with a slash is a SOURCE,
-    which is checked on its own: a folder, hf://OWNER/NAME@REVISION or https://HOST/FOLDER/. Reads headers
-    and small files only, unless --deep. A base draft or target that is a folder of the zoo needs no option.
+    NAME is a recipe of this zoo; its checkpoint is compared with it. NAME@VERSION is a release, whose files
+    must also be those of its manifest. Anything with a slash is a SOURCE, which is checked on its own: a
+    folder, hf://OWNER/NAME@REVISION or https://HOST/FOLDER/. Reads headers and small files only, unless
+    --deep. A base draft or target that is a folder of the zoo needs no option.
 
     With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
     profiles, whatever is shown; a SOURCE by those that --engine names, but not by all.
@@ -93,6 +94,22 @@ def command(
                     engines=judges,
                     deep=how,
                     sources=sources,
+                )
+            ]
+        elif "@" in name:
+            from zoo.pull.verify import verify_release
+
+            runs = [
+                verify_release(
+                    app.zoo,
+                    name,
+                    target=target,
+                    level=level,
+                    strict=strict,
+                    engines=judges,
+                    deep=how,
+                    sources=sources,
+                    endpoint=endpoint,
                 )
             ]
         else:
@@ -132,7 +149,7 @@ def _all_names(app: App, everything: bool) -> list[str]:
 
 
 def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) -> bool:
-    """Whether ``name`` is a source and not a recipe; what is neither is refused."""
+    """Whether ``name`` is a source, and not a recipe or a release; what is none of them is refused."""
     if "/" in name or name in (".", ".."):
         if checkpoint or base:
             raise UsageError(
@@ -146,8 +163,10 @@ def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) ->
             raise UsageError(f"{quoted(name)} is a file", hint=hint)
         return True
     if "@" in name:
-        hint = "verify the recipe, or the folder that was published"
-        raise UsageError(f"{quoted(name)}: releases cannot be named yet", hint=hint)
+        if checkpoint or base:
+            hint = "verify the recipe: zoo verify NAME --checkpoint FOLDER"
+            raise UsageError(f"{quoted(name)} is a release, which has its own files", hint=hint)
+        return False
     if Path(name).is_dir() and name not in recipe_names(app.zoo):
         raise UsageError(
             f"there is no recipe {quoted(name)}, but a folder",

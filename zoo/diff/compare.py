@@ -13,7 +13,6 @@ from zoo.diff.model import (
     FileChange,
     FileFact,
     Files,
-    Form,
     Inventory,
     NotCompared,
     Numbers,
@@ -28,6 +27,7 @@ from zoo.drafts.names import explain
 
 # From the most that is known of a recipe to the least.
 _DEPTHS = ("resolved", "recipe", "manifest")
+_ADDED = frozenset(("manifest.json", "README.md", "notes.md"))
 _MANIFEST_ONLY = "only what a manifest states was compared: a release does not keep its recipe"
 
 
@@ -53,8 +53,8 @@ def compare(a: Side, b: Side, numbers: Numbers | None = None) -> Diff:
         inventory=inventory,
         files=files,
         numbers=numbers,
-        not_compared=tuple(not_compared),
-        notes=tuple(_notes(a, b)),
+        not_compared=tuple(dict.fromkeys(not_compared)),
+        notes=tuple(dict.fromkeys(_notes(a, b))),
     )
 
 
@@ -113,7 +113,7 @@ def _config(a: Mapping[str, Any], b: Mapping[str, Any], *, as_text: bool) -> Ite
             continue
         seen.update(pointer for pointer in pointers if pointer is not None)
         yield ConfigChange(key, *pointers, value, now, keys.is_read(key) if listed else None, moved)
-    for change in changes(a, b) if as_text and ours.name == theirs.name else ():
+    for change in changes(a, b, leaves=True) if as_text and ours.name == theirs.name else ():
         if not any(change.pointer == place or change.pointer.startswith(f"{place}/") for place in seen):
             key = change.pointer.removeprefix("/").replace("/", ".")
             where = [None if value is ABSENT else change.pointer for value in (change.a, change.b)]
@@ -136,7 +136,9 @@ def _files(a: Side, b: Side, read: Collection[str]) -> Files:
     assert a.files is not None
     assert b.files is not None
     changed, alike, unknown = list[FileChange](), list[str](), list[str]()
-    for path in sorted(a.files.keys() | b.files.keys()):
+    # What a release adds by itself is no difference to the draft that was released.
+    added = _ADDED if (a.kind == "release") != (b.kind == "release") else frozenset[str]()
+    for path in sorted((a.files.keys() | b.files.keys()) - (added - (a.files.keys() & b.files.keys()))):
         one, two = a.files.get(path), b.files.get(path)
         if one is None or two is None:
             if (a if one is None else b).listed:

@@ -1,4 +1,4 @@
-"""The numbers of a tensor as float64, from its raw bytes, for every dtype whose elements can be told apart."""
+"""The numbers of a tensor as float64, from its raw bytes, for dtypes whose elements can be told apart."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _sides(diff: Diff) -> Iterator[str]:
         yield f"- {name}: {_words(words.side(side))}"
 
 
-def _tables(diff: Diff) -> Iterator[tuple[str, Row, list[Row]]]:
+def _tables(diff: Diff) -> Iterator[tuple[str, Row, Sequence[Row]]]:
     """Title, head and cells of every part that has any; cells are Markdown already."""
     if diff.recipe:
         cells = [
@@ -61,7 +61,7 @@ def _config(change: ConfigChange) -> Row:
     return [key, _code(words.value(change.a)), _code(words.value(change.b))]
 
 
-def _inventory(inventory: Inventory) -> Iterator[tuple[str, Row, list[Row]]]:
+def _inventory(inventory: Inventory) -> Iterator[tuple[str, Row, Sequence[Row]]]:
     rows: list[Row] = [[_code(name), words.form(form), "absent"] for name, form in inventory.only_a.items()]
     rows += [[_code(name), "absent", words.form(form)] for name, form in inventory.only_b.items()]
     rows += [

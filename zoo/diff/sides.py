@@ -10,12 +10,12 @@ from zoo.checkpoint.cache import user_cache
 from zoo.checkpoint.folder import CONFIG_NAME, is_weights
 from zoo.checkpoint.model import Checkpoint
 from zoo.diff.model import FileFact, Form, Side
-from zoo.digests import canonical_json, sha256_file, sha256_hex
+from zoo.digests import sha256_file
 from zoo.drafts.family import NotInventoriedError
 from zoo.errors import UnreadableError
-from zoo.pull.place import Release, bytes_of, find_release
+from zoo.pull.place import Release, bytes_of, find_release, recipe_digest, recipe_of
 from zoo.recipe.config import config_of, inventory_of
-from zoo.recipe.load import load_recipe, recipe_names, usable_recipe
+from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import UNKNOWN, Recipe
 from zoo.sources import Sources
 from zoo.workspace import Zoo
@@ -86,7 +86,7 @@ def facts_of(recipe: Recipe) -> dict[str, Mapping[str, Any]]:
         "version": recipe.version,
         "repo": recipe.repo,
         "target": {"name": recipe.target.name, "repo": repo.path, "revision": repo.revision},
-        "recipe_digest": _recipe_digest(recipe),
+        "recipe_digest": recipe_digest(recipe),
     }
     return {"resolved": whole, "recipe": recipe.data, "manifest": manifest}
 
@@ -96,16 +96,8 @@ def _facts_of_release(zoo: Zoo, release: Release) -> dict[str, Mapping[str, Any]
     document = release.manifest.document
     keys = ("name", "version", "repo", "target", "recipe_digest")
     facts: dict[str, Mapping[str, Any]] = {"manifest": {key: document[key] for key in keys}}
-    if release.name in recipe_names(zoo):
-        recipe = load_recipe(zoo, release.name).recipe
-        if recipe is not None and _recipe_digest(recipe) == document["recipe_digest"]:
-            facts["recipe"] = recipe.data
-    return facts
-
-
-def _recipe_digest(recipe: Recipe) -> str:
-    """As in the manifest of a release."""
-    return sha256_hex(canonical_json(recipe.data))
+    recipe = recipe_of(zoo, release)
+    return facts if recipe is None else facts | {"recipe": recipe.data}
 
 
 def _with_checkpoint(side: Side, checkpoint: Checkpoint) -> Side:

@@ -10,15 +10,20 @@ from zoo.checkpoint.jsonfile import pointer
 from zoo.diff.model import ABSENT, Change
 
 
-def changes(a: Any, b: Any, *at: str | int) -> Iterator[Change]:
+def changes(a: Any, b: Any, *at: str | int, leaves: bool = False) -> Iterator[Change]:
     """The deepest differences below ``at``, in the order of the keys. Lists of different lengths differ as a
-    whole: their elements have no names."""
+    whole: their elements have no names. With ``leaves``, so does not a map that only one side has: each of
+    its values does."""
+    if leaves and isinstance(a, Mapping) and b is ABSENT:
+        b = {}
+    if leaves and isinstance(b, Mapping) and a is ABSENT:
+        a = {}
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted(a.keys() | b.keys()):
-            yield from changes(a.get(key, ABSENT), b.get(key, ABSENT), *at, key)
+            yield from changes(a.get(key, ABSENT), b.get(key, ABSENT), *at, key, leaves=leaves)
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
-            yield from changes(one, other, *at, index)
+            yield from changes(one, other, *at, index, leaves=leaves)
     elif not same(a, b):
         yield Change(pointer(*at), a, b)
 

@@ -13,8 +13,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.digests import canonical_json, sha256_hex
 from zoo.errors import ReleaseRefusedError, UnreadableError, UsageError, ZooError
 from zoo.printable import quoted
+from zoo.recipe.load import load_recipe, recipe_names
+from zoo.recipe.model import Recipe
 from zoo.recipe.names import is_name
 from zoo.release import manifest as manifests
 from zoo.release import record
@@ -66,7 +69,7 @@ def find_release(zoo: Zoo, spec: str) -> Release:
     manifest = _manifest(zoo, name, ours[0], folder)
     source = endpoint = ""
     if folder is None:
-        source, endpoint = next((found for entry in ours if (found := _hub(entry, manifest, whys))), ("", ""))
+        source, endpoint = next((hub for entry in ours if (hub := _hub(entry, manifest, whys))), ("", ""))
     return Release(name, version, manifest, folder, source, endpoint, "; ".join(dict.fromkeys(whys)))
 
 
@@ -121,6 +124,20 @@ def _hub(entry: Entry, manifest: Manifest, whys: list[str]) -> tuple[str, str] |
     else:
         return f"hf://{manifest.document['repo']}@{entry.ref}", entry.target if is_hub else ""
     return None
+
+
+def recipe_digest(recipe: Recipe) -> str:
+    """The digest of a recipe as the manifest of a release has it."""
+    return sha256_hex(canonical_json(recipe.data))
+
+
+def recipe_of(zoo: Zoo, release: Release) -> Recipe | None:
+    """The recipe, if it still is what was released."""
+    if release.name not in recipe_names(zoo):
+        return None
+    recipe = load_recipe(zoo, release.name).recipe
+    stated = release.manifest.document["recipe_digest"]
+    return recipe if recipe is not None and recipe_digest(recipe) == stated else None
 
 
 def bytes_of(release: Release, endpoint: str) -> str:

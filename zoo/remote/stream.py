@@ -48,7 +48,7 @@ class Stream(io.RawIOBase):
         self._end = limit if size is None else min(limit, size)
         self._answer: Answer | None = None
         self._rest = memoryview(b"")
-        self._validator = ""
+        self.validator = ""  # for If-Range; whoever has the beginning of an earlier run may set it
 
     def connect(self) -> int:
         """Ask for the first bytes, and return the size of the whole file, which the answer tells."""
@@ -119,7 +119,7 @@ class Stream(io.RawIOBase):
 
     def _connect(self) -> None:
         answer = self._web.part(
-            self._url, self._name, self._position, self._end, self._clock, validator=self._validator
+            self._url, self._name, self._position, self._end, self._clock, validator=self.validator
         )
         problem = ""
         if self.size is not None and answer.total != self.size:
@@ -131,7 +131,7 @@ class Stream(io.RawIOBase):
             raise UnreadableError(f"{self._named} {problem}", hint=_AGAIN)
         self._answer = answer
         self.size, self.tag = answer.total, self.tag or answer.tag
-        self._validator = self._validator or answer.validator
+        self.validator = self.validator or answer.validator
         self._end = min(self._end, answer.total)
 
     def _finish(self, answer: Answer) -> None:

@@ -100,9 +100,10 @@ def contradictions(subject: Subject, wanted: Callable[[str], bool]) -> Iterator[
             key, actual[key][0].value, stated[key][0].value
         ):
             found, expected = actual[key][0], stated[key][0].value
-            message = (
-                f"{CONFIG} says {name_of(key)} is {shown(found.value)}, the recipe says {shown(expected)}"
-            )
+            here, there = shown(found.value), shown(expected)
+            if here == there:  # as "8" and 8
+                here, there = f"{here} ({kind(type(found.value))})", f"{there} ({kind(type(expected))})"
+            message = f"{CONFIG} says {name_of(key)} is {here}, the recipe says {there}"
             hint = "find out with which value the draft was trained, and mend the other"
             yield Finding(message, hint, place(found.pointer), (where,))
 
@@ -124,6 +125,12 @@ def name_of(key: str) -> str:
 def shown(value: Any) -> str:
     """A config value, quoted and cut."""
     return quoted(str(value).lower() if isinstance(value, bool) else str(value), 100)
+
+
+def kind(python: type) -> str:
+    """A type of JSON values in words."""
+    names = {int: "an integer", bool: "a boolean", str: "text", float: "a number", dict: "an object"}
+    return names.get(python, "a list" if python is list else "something else")
 
 
 @rule("C010", "dimensions", needs=BOTH)

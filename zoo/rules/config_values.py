@@ -9,7 +9,7 @@ from zoo.drafts.family import NotInventoriedError
 from zoo.drafts.keys import DIFFUSION, Stated
 from zoo.drafts.parts import MAX_LAYERS
 from zoo.results import Finding, Where
-from zoo.rules.config import CONFIG, against, name_of, place, shown
+from zoo.rules.config import CONFIG, against, kind, name_of, place, shown
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
@@ -224,7 +224,7 @@ def value_type(subject: Subject) -> Iterable[Finding]:
                 and found not in wanted
                 and not (found is dict and key in subject.keys.blocks)
             ):
-                message = f"{name_of(key)} is {shown(each.value)}, {_kind(found)}, not {_kind(wanted[0])}"
+                message = f"{name_of(key)} is {shown(each.value)}, {kind(found)}, not {kind(wanted[0])}"
                 hint = "write the value as engines read it"
                 yield Finding(message, hint, place(each.pointer), against(subject, key))
 
@@ -268,8 +268,3 @@ def activation(subject: Subject) -> Iterable[Finding]:
             message = f"hidden_act is {shown(each.value)}; engines know {' and '.join(known)} for {title}"
             hint = "write the activation of the training config"
             yield Finding(message, hint, place(each.pointer), against(subject, "hidden_act"))
-
-
-def _kind(python: type) -> str:
-    names = {int: "an integer", bool: "a boolean", str: "text", float: "a number", dict: "an object"}
-    return names.get(python, "a list" if python is list else "something else")
