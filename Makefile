@@ -6,7 +6,7 @@ BASE = .venv/.installed
 DEV = .venv/.installed-dev
 TORCH = .venv-torch/.installed
 
-.PHONY: help demo test test-base test-torch lint bench cards clean
+.PHONY: help demo test test-base test-torch lint bench fuzz cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -17,7 +17,7 @@ demo: $(BASE)  ## take a real draft through verify, launch, card and release (no
 test: test-base lint test-torch  ## the whole suite: first what needs no torch, then what does
 
 test-base: $(DEV)
-	.venv/bin/python -m pytest -m "not torch and not gpu"
+	.venv/bin/python -m pytest -n auto -m "not torch and not gpu"
 
 test-torch: $(TORCH)
 	.venv-torch/bin/python -m pytest -m "torch and not gpu"
@@ -29,6 +29,9 @@ lint: $(DEV)  ## ruff and a strict type check
 
 bench: $(DEV)  ## ratios against peers, measured in the same run
 	.venv/bin/python -m pytest benchmarks -q --benchmark-only --benchmark-disable-gc -s
+
+fuzz: $(DEV)  ## a million mutated headers against the safetensors library (minutes)
+	.venv/bin/python -m tests.checkpoint.fuzz
 
 cards: $(BASE)  ## render the cards of this zoo again
 	@for recipe in recipes/*.yaml; do .venv/bin/zoo card "$$(basename "$$recipe" .yaml)"; done

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.conftest import Ran
-from tests.corpus import kit
+from tests.corpus import families, kit
 from zoo.results import Report
 from zoo.verify import verify_source
 
@@ -118,7 +119,7 @@ def test_a_name_that_is_already_taken_is_left_to_a_person(run_zoo: Run, tmp_path
     kit.save(tmp_path / "draft" / kit.WEIGHTS, twice)
     ran = run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "mended")
     assert ran.status == 1
-    assert "nothing to mend" in ran.out
+    assert "1 error that only a person can mend" in ran.out
     assert not (tmp_path / "mended").exists()
 
 
@@ -147,3 +148,70 @@ def test_a_header_that_cannot_be_understood_cannot_be_mended(run_zoo: Run, tmp_p
     ran = run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "mended")
     assert ran.status == 2
     assert "nothing can be mended" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("fused", "parts"), [("self_attn.qkv", ("q", "k", "v")), ("mlp.gate_up", ("gate", "up"))]
+)
+def test_a_fused_projection_is_split_into_the_rows_of_its_parts(
+    run_zoo: Run, tmp_path: Path, fused: str, parts: tuple[str, ...]
+) -> None:
+    whole = families.eagle3()
+    module = fused.partition(".")[0]
+    names = [f"midlayer.{module}.{part}_proj.weight" for part in parts]
+    left = {name: tensor for name, tensor in whole.tensors.items() if name not in names}
+    taken = [whole.tensors[name] for name in names]
+    rows = sum(shape[0] for _, shape, _ in taken)
+    data = b"".join(each for _, _, each in taken)
+    left[f"model.midlayer.{fused}_proj.weight"] = ("BF16", (rows, *taken[0][1][1:]), data)
+    families.write(tmp_path / "draft", replace(whole, tensors=left))
+    ran = run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "mended")
+    assert ran.status == 0, ran.out + ran.err
+    assert f"split model.midlayer.{fused}_proj.weight into {', '.join(names)}" in ran.out
+    header, data = kit.load(tmp_path / "mended" / kit.WEIGHTS)
+    for name in names:
+        begin, end = header[name]["data_offsets"]
+        dtype, shape, wanted = whole.tensors[name]
+        assert (header[name]["dtype"], tuple(header[name]["shape"]), data[begin:end]) == (
+            dtype,
+            shape,
+            wanted,
+        )
+
+
+def test_a_fused_projection_whose_rows_do_not_add_up_is_left(run_zoo: Run, tmp_path: Path) -> None:
+    kit.good_draft(tmp_path / "draft")
+    tensors = kit.draft_tensors()
+    for part in "qkv":
+        del tensors[f"layers.0.self_attn.{part}_proj.weight"]
+    tensors["layers.0.self_attn.qkv_proj.weight"] = ("BF16", (130, 64), bytes(130 * 64 * 2))
+    kit.save(tmp_path / "draft" / kit.WEIGHTS, tensors)
+    ran = run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "mended")
+    assert ran.status == 1
+    assert "4 errors that only a person can mend: zoo verify" in ran.out
+
+
+def test_a_map_of_small_integers_is_widened(run_zoo: Run, tmp_path: Path) -> None:
+    draft = families.eagle3()
+    _, shape, data = draft.tensors["d2t"]
+    draft.tensors["d2t"] = ("I32", shape, np.frombuffer(data, "<i8").astype("<i4").tobytes())
+    families.write(tmp_path / "draft", draft)
+    ran = run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "mended")
+    assert ran.status == 0, ran.out + ran.err
+    header, mended = kit.load(tmp_path / "mended" / kit.WEIGHTS)
+    begin, end = header["d2t"]["data_offsets"]
+    assert (header["d2t"]["dtype"], mended[begin:end]) == ("I64", data)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_second_copy_goes_where_its_bytes_are_those_of_the_first(
+    run_zoo: Run, tmp_path: Path, same: bool
+) -> None:
+    draft = families.eagle3()
+    dtype, shape, data = draft.tensors["midlayer.hidden_norm.weight"]
+    draft.tensors["layers.0.hidden_norm.weight"] = (dtype, shape, data if same else bytes(len(data)))
+    families.write(tmp_path / "draft", draft)
+    ran = run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "mended")
+    assert ran.status == (0 if same else 1)
+    assert ("remove layers.0.hidden_norm.weight" in ran.out) == same
+    assert (tmp_path / "mended").exists() == same

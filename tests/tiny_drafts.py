@@ -107,8 +107,7 @@ def recipe_of(folder: Path, zoo: Path, name: str) -> None:
     target |= {"repo": "example/target", "layers": deep if target["layers"] == "TODO" else target["layers"]}
     profile = starter("sglang-0.5.14-example.yaml").replace("sglang-0.5.14-example", f"{name}-profile")
     profile = profile_for(profile, family.name, recipe["draft"].get("block_size"))
-    # No engine that is known here serves P-EAGLE: L003 goes on saying so.
-    profile = profile.replace("- TODO", "- --speculative-algorithm EAGLE3")
+    profile = profile.replace("gpu: TODO", "gpu: H200")
     for part, text in {
         f"{name}.yaml": as_yaml(recipe, "recipe-1", "schema.json"),
         f"targets/{name}-target.yaml": as_yaml(target, "target-1", "schema.json"),

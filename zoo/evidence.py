@@ -26,6 +26,8 @@ from zoo.results import Finding, Outcome, Where
 from zoo.workspace import Zoo
 
 SCHEMA = "evidence/1"
+# Results with this prefix are gates, which decide; the others of such a record are what they rest on.
+GATE = "gate/"
 # A record of 1,000 results with their histograms stays well below this.
 SIZE_LIMIT = 1024 * 1024
 # An accept length is stored with at least this precision, whatever its last printed digit.
@@ -83,12 +85,23 @@ class Evidence:
         return f"{self.kind}-{self.subject}"
 
     @property
+    def deciding(self) -> tuple[Result, ...]:
+        """The results that the outcome follows from: its gates (``gate/NAME``) where the check has some, and
+        the rest are the measurements that these rest on; else all."""
+        gates = tuple(result for result in self.results if result.check.startswith(GATE))
+        return gates or self.results
+
+    @property
     def outcome(self) -> Outcome:
-        """Failed if a check failed, passed only if all passed."""
-        outcomes = {result.outcome for result in self.results}
-        if Outcome.FAILED in outcomes:
+        """Failed if a deciding check failed, passed only if all passed; of gates, all that the settings
+        ``require``."""
+        outcomes = {result.check: result.outcome for result in self.deciding}
+        if Outcome.FAILED in outcomes.values():
             return Outcome.FAILED
-        return Outcome.PASSED if outcomes == {Outcome.PASSED} else Outcome.NOT_CHECKED
+        required = {GATE + name for name in str(self.settings.get("require", "")).split()}
+        needed = required if required and all(check.startswith(GATE) for check in outcomes) else set(outcomes)
+        passed = all(outcomes.get(check) is Outcome.PASSED for check in needed)
+        return Outcome.PASSED if passed else Outcome.NOT_CHECKED
 
     def as_json(self) -> dict[str, Any]:
         """The record as ``evidence/1`` (``zoo/schemas/evidence-1.json``)."""
@@ -209,6 +222,10 @@ def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> s
         return f"the recipe declares no profile {record.subject}"
     if basis_digest(recipe, basis, record.checkpoint_digest, record.settings) != record.basis_digest:
         return "what it depends on (target, draft, profile or settings) has changed since"
+    if record.kind == "replay" and "replay" in recipe.gates:
+        from zoo.replay.settings import other_settings
+
+        return other_settings(recipe, record.subject, record.settings)
     return ""
 
 

@@ -181,6 +181,8 @@ def _verify(subject: Subject, facts: dict[str, Any], level: Level, strict: bool)
         }
         if checkpoint.revision is not None:
             facts["revision"] = checkpoint.revision
+    if subject.family is not None:
+        facts["family"] = subject.family.name
     report = Report(str(level), facts, rules.run(subject, level), strict, f"draft-zoo {__version__}")
     return Verification(report, subject)
 

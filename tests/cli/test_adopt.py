@@ -12,7 +12,7 @@ import pytest
 
 from tests import tiny_drafts
 from tests.conftest import REPOSITORY, Ran
-from tests.corpus import kit
+from tests.corpus import families, kit
 from zoo.recipe.load import load_recipe
 from zoo.results import Severity
 from zoo.verify import verify_recipe
@@ -26,6 +26,7 @@ ANSWERS = {
     "summary": "A draft.",
     "run": "mine",
     "checkpoint": "iter_0000001",
+    "gpu": "H200",
 }
 
 
@@ -35,7 +36,8 @@ def adopted(run_zoo: Run, zoo: Zoo, folder: Path, name: str = "mine") -> Ran:
 
 def answer(zoo: Zoo, name: str = "mine") -> None:
     """Write what only a person can say."""
-    for path in (zoo.recipes / f"{name}.yaml", zoo.recipes / "targets" / f"{name}-target.yaml"):
+    parts = (f"{name}.yaml", f"targets/{name}-target.yaml", f"profiles/{name}-profile.yaml")
+    for path in (zoo.recipes / part for part in parts):
         text = path.read_text()
         for key, value in ANSWERS.items():
             text = re.sub(rf"\b{key}: TODO", f"{key}: {value}", text)
@@ -47,7 +49,8 @@ def test_what_is_still_todo_is_refused_by_name(run_zoo: Run, new_zoo: Zoo) -> No
     found = load_recipe(new_zoo, "mine").findings
     messages = " ".join(finding.message for finding in found)
     assert {finding.code for finding in found} == {"R016"}
-    for key in ("repo", "title", "summary", "training.run", "training.export_of.checkpoint"):
+    known = ("repo", "title", "summary", "training.run", "training.export_of.checkpoint", "hardware.gpu")
+    for key in known:
         assert f"{key} is still TODO" in messages
     answer(new_zoo)
     assert load_recipe(new_zoo, "mine").findings == ()
@@ -205,3 +208,47 @@ def test_adopt_knows_every_family_that_an_engine_serves(
     assert f"--speculative-algorithm {algorithm}\n" in profile
     # SGLang 0.5.14 knows DFlash and EAGLE3 only.
     assert ("sglang==0.5.14" in profile) == (family == "eagle3")
+
+
+def test_adopt_leaves_a_flat_peagle_draft_to_vllm_and_says_that_nothing_serves_it(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    tiny_drafts.write_tiny(tmp_path / "draft", "peagle")
+    assert adopted(run_zoo, new_zoo, tmp_path / "draft").status == 0
+    profile = (new_zoo.recipes / "profiles" / "mine-profile.yaml").read_text()
+    assert "No engine that was read loads a flat P-EAGLE draft" in profile
+    answer(new_zoo)
+    target = new_zoo.recipes / "targets" / "mine-target.yaml"
+    target.write_text(target.read_text().replace("layers: TODO", "layers: 4"))
+    report = verify_recipe(new_zoo, "mine", checkpoint=str(tmp_path / "draft")).report
+    assert {each.code for each in report.findings if each.severity is Severity.ERROR} == {"E022"}
+
+
+def test_adopt_says_that_recipes_do_not_cover_the_nested_layout(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    families.write(tmp_path / "draft", families.speculators(families.eagle3()))
+    ran = adopted(run_zoo, new_zoo, tmp_path / "draft")
+    assert ran.status == 2
+    assert "nested config of speculators, which recipes do not cover yet" in ran.err
+    assert f"zoo verify {tmp_path}/draft" in ran.err
+
+
+def test_a_folder_of_the_zoo_is_the_source_and_one_elsewhere_is_not(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    kit.good_draft(new_zoo.root / "drafts" / "one")
+    ran = adopted(run_zoo, new_zoo, new_zoo.root / "drafts" / "one")
+    assert ran.status == 0, ran.err
+    assert "source: ./drafts/one\n" in (new_zoo.recipes / "mine.yaml").read_text()
+    assert "--checkpoint" not in ran.err
+    answer(new_zoo)
+    assert verify_recipe(new_zoo, "mine").report.subject["tensors"] == 25
+    kit.good_draft(tmp_path / "draft")
+    assert "--checkpoint" in adopted(run_zoo, new_zoo, tmp_path / "draft", "other").err
+    assert "source: unknown\n" in (new_zoo.recipes / "other.yaml").read_text()
+
+
+def test_adopt_does_not_make_up_hardware(run_zoo: Run, new_zoo: Zoo) -> None:
+    adopted(run_zoo, new_zoo, TINY)
+    assert "gpu: TODO" in (new_zoo.recipes / "profiles" / "mine-profile.yaml").read_text()

@@ -104,7 +104,8 @@ def test_verify_as_json_is_a_zoo_report(run_zoo: Run) -> None:
         (["verify", "kimi-ft-v3", "--checkpoint", "nowhere"], "does not exist"),
         (["verify", "kimi-ft-v3", "--checkpoint", "README.md"], "not a folder"),
         (["verify", "kimi-ft-v3", "--all"], "--all"),
-        (["verify", "./x", "--checkpoint", "./x"], "already a folder"),
+        (["verify", "./x", "--checkpoint", "./x"], "is a source itself"),
+        (["verify", "./x", "--base", "./y"], "zoo diff ./y ./x"),
         (["show", "nothing"], "no recipe"),
         (["rule", "Z999"], "no rule"),
         (["launch", "kimi-ft-v3", "--port", "0"], "--port"),
@@ -139,6 +140,7 @@ def test_init_makes_a_zoo_whose_recipe_verifies_on_its_own_standin(
     ran = run_zoo("verify", "first", "--checkpoint", tmp_path / "standin")
     assert ran.status == 0, ran.out
     assert "25 tensors, BF16" in ran.out
+    assert "\nfamily: dflash\n" in ran.out
 
 
 def test_init_writes_schemas_that_editors_find(new_zoo: Zoo) -> None:

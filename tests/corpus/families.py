@@ -159,6 +159,29 @@ def peagle() -> Draft:
     return Draft("peagle", whole, _filled(shapes) | vocabulary_maps(DRAFT_VOCAB))
 
 
+def speculators(draft: Draft) -> Draft:
+    """A P-EAGLE draft in the nested layout of speculators, which vLLM reads."""
+    inner = dict(draft.config)
+    ids = inner.pop("eagle_config")["eagle_aux_hidden_state_layer_ids"]
+    own = {key: inner.pop(key) for key in ("architectures", "dtype", "draft_vocab_size")}
+    nested = {
+        **own,
+        "speculators_model_type": "peagle",
+        "speculators_version": "0.9.0",
+        "speculators_config": {
+            "algorithm": "peagle",
+            "proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": 3}],
+            "verifier": {"name_or_path": "example/big", "architectures": ["Qwen3ForCausalLM"]},
+        },
+        "eagle_aux_hidden_state_layer_ids": [layer + 1 for layer in ids],
+        "mask_token_id": 4,
+        "norm_before_residual": False,
+        "norm_before_fc": False,
+        "transformer_layer_config": inner,
+    }
+    return replace(draft, config=nested)
+
+
 def vocabulary_maps(draft_vocab: int) -> dict[str, Tensor]:
     """d2t and t2d of a draft that has the target's first tokens and its last, half of its own each; d2t holds
     the differences."""
@@ -189,6 +212,18 @@ def recipe(folder: Path, draft: Draft, *, optional: Sequence[str] = ()) -> None:
     (root / "recipes" / "draft.yaml").write_text(json.dumps(_recipe(draft, optional), indent=2))
     profile = PROFILES[draft.family]
     (root / "recipes" / "profiles" / "one-gpu.yaml").write_text(json.dumps(profile, indent=2))
+
+
+def on_vllm(folder: Path, *, caveats: Sequence[str] = ()) -> None:
+    """Let vLLM serve the EAGLE3 draft of the recipe; ``caveats`` are those that the recipe mentions then."""
+    recipes = folder.parent / "recipes"
+    stated = {"model": "{draft}", "method": "eagle3", "num_speculative_tokens": 3}
+    profile = _profile(
+        "vllm==0.33.0", "vllm serve", "{target}", f"--speculative-config '{json.dumps(stated)}'"
+    )
+    (recipes / "profiles" / "one-gpu.yaml").write_text(json.dumps(profile, indent=2))
+    described = json.loads((recipes / "draft.yaml").read_text()) | {"caveats": list(caveats)}
+    (recipes / "draft.yaml").write_text(json.dumps(described, indent=2))
 
 
 def _with_head(family: str, architecture: str, own: Mapping[str, Any], shapes: Shapes) -> Draft:

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from tests.card.conftest import edited, kimi, kimi_zoo
 from zoo.engines.hardware import is_blackwell, is_sm100
-from zoo.engines.hazards import HAZARDS, yarn_amplitude
+from zoo.engines.hazards import HAZARDS, amplitudes, yarn_amplitude
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Severity
@@ -74,6 +74,36 @@ def test_the_yarn_amplitude_is_the_one_that_the_engine_uses(
 ) -> None:
     amplitude = yarn_amplitude(rope, engine, Version(version) if version else None)
     assert amplitude == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("version", ["0.5.14", "0.5.23"])
+@pytest.mark.parametrize(
+    ("rope", "expected"),
+    [
+        (ROPE, 1.0),
+        ({"type": "yarn", "factor": 64}, 1.4159),
+        ({"type": "yarn", "factor": 64, "mscale": 0.5}, 1.20794),
+        ({**ROPE, "attn_factor": 2.0}, 2.0),
+        ({"type": "linear", "factor": 64}, 1.4159),
+        ({"type": "default"}, 1.0),
+    ],
+)
+def test_latent_attention_has_the_yarn_of_deepseek_in_every_version(
+    rope: dict[str, Any], expected: float, version: str
+) -> None:
+    amplitude = yarn_amplitude(rope, "sglang", Version(version), latent=True)
+    assert amplitude == pytest.approx(expected, abs=5e-5)
+
+
+def test_the_amplitude_of_a_draft_with_latent_attention_does_not_depend_on_the_version(edited: Any) -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["draft"]["config"]["architectures"] = ["Eagle3DeepseekV2ForCausalLM"]
+        data["draft"]["rope"]["amplitude_as_trained"] = 1.0
+
+    recipe = edited(change)
+    assert "E001" not in threats(recipe)
+    assert found(recipe, "E001") == found(recipe, "E004") == []
+    assert amplitudes(recipe) == {"SGLang": 1.0, "transformers": 1.0}
 
 
 def test_an_engine_whose_source_nobody_read_has_no_known_amplitude() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ran
-from tests.corpus.families import dflash2, recipe, write
+from tests.corpus.families import dflash2, peagle, recipe, write
 from zoo.engines.impact import changes, parse_range
 from zoo.errors import UsageError
 from zoo.recipe.load import load_recipe
@@ -54,6 +54,15 @@ def test_a_draft_that_only_the_new_version_knows(tmp_path: Path) -> None:
     assert "refuses to start" in found.before
     assert found.after == "SGLang 0.5.23 serves it as DFLASH"
     assert found.places[0].file is not None
+
+
+def test_versions_that_do_not_start_have_no_hazards_and_no_amplitude(tmp_path: Path) -> None:
+    for name, draft in (("both", peagle()), ("old", dflash2())):
+        write(tmp_path / name / "draft", draft)
+        recipe(tmp_path / name / "draft", draft)
+    (only,) = changes(recipe_of(tmp_path / "old", "draft"), "sglang", "0.5.14", "0.5.23")
+    assert only.message == "whether it starts"
+    assert changes(recipe_of(tmp_path / "both", "draft"), "sglang", "0.5.14", "0.5.23") == ()
 
 
 def test_a_head_that_only_the_new_version_reads(tmp_path: Path) -> None:

@@ -8,7 +8,17 @@ import pytest
 
 from tests.corpus.families import Draft, dflash2, domino, dspark, eagle3, peagle
 from tests.corpus.kit import config, draft_tensors
-from zoo.engines.readings import KNOWN, PROFILES, EngineReading, Fate, Missing, parse_engine, reading_of
+from zoo.engines.readings import (
+    KNOWN,
+    PROFILES,
+    EngineReading,
+    Fate,
+    LayerIds,
+    Missing,
+    Refusal,
+    parse_engine,
+    reading_of,
+)
 from zoo.engines.readings.words import grouped, sentences
 from zoo.errors import UsageError
 
@@ -150,6 +160,45 @@ def test_the_nested_layout_of_speculators_is_for_vllm_alone() -> None:
     assert reading.layer_ids is not None
     assert reading.layer_ids.after == (0, 1, 2)
     assert all(read(engine, draft).refusals[0].kind == "model type" for engine in (OLD, NEW))
+
+
+def test_a_part_of_a_group_goes_by_its_names() -> None:
+    draft = eagle3()
+    draft.tensors["fc.bias"] = draft.tensors["norm.weight"]
+    assert sentences(read(OLD, draft))[0] == 'SGLang 0.5.14 will ignore 1 tensor of this file: "fc.bias".'
+    for index in range(5):
+        draft.tensors[f"midlayer.{index}.bias"] = draft.tensors["norm.weight"]
+    said = sentences(read(OLD, draft))[0]
+    assert said.endswith('ignore 6 tensors of this file: "fc.bias" and 5 tensors of the layers.')
+
+
+def test_a_count_written_as_text_is_a_refusal_that_says_so() -> None:
+    draft = eagle3()
+    draft.config["draft_vocab_size"] = "128"
+    for engine in (OLD, NEW, VLLM):
+        (said,) = sentences(read(engine, draft))
+        assert said.endswith("draft_vocab_size is '128', not an integer.")
+
+
+def test_one_reason_more_is_one_reason() -> None:
+    refusals = tuple(Refusal("tensor", f"reason {index}", "here") for index in range(4))
+    assert sentences(EngineReading("sglang", "0.5.14", refusals=refusals))[-1].endswith("one more reason.")
+
+
+def test_the_layers_of_a_deepseek_target_are_named() -> None:
+    draft = eagle3()
+    draft.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [0, 2, 3]
+    assert any("the layer before each of 0, 2 and 3," in said for said in sentences(read(OLD, draft)))
+
+
+def test_a_target_that_is_known_leaves_no_question_about_its_layers() -> None:
+    draft = eagle3()
+    draft.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [0, 2, 3]
+    open_, plain, deepseek = (read(OLD, draft, target_type=each) for each in (None, "llama", "kimi_k2"))
+    assert open_.layer_ids == plain.layer_ids == LayerIds((0, 2, 3))
+    assert plain.notes == ()
+    assert deepseek.layer_ids == LayerIds((-1, 1, 2))
+    assert deepseek.notes[0].startswith("on this target (kimi_k2) it taps the outputs of layers -1, 1 and 2")
 
 
 def test_guessed_layer_ids() -> None:

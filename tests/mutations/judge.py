@@ -16,7 +16,7 @@ from zoo.verify import verify_recipe, verify_source
 from zoo.workspace import find_zoo
 
 # The rules about engines and commands: what our own reading of an engine says proves nothing here.
-_OF_ENGINES = ("E", "L")
+_OF_ENGINES = ("E", "L", "C102", "C104")
 
 
 class Answer(StrEnum):

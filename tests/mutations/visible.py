@@ -77,23 +77,30 @@ def _dtype(variant: Variant, draft: Draft) -> Draft:
 def _place(variant: Variant, draft: Draft) -> Draft:
     """SGLang 0.5.14 and 0.5.23 (parse_dflash_draft_config) look for the block size and the target's depth in
     dflash_config and then at the top; vLLM 0.33.0 takes both from the command and the target. The aux layers
-    of a DSpark draft are looked for in both places by every engine that serves DSpark. A mask token or aux
-    layers that stand in the block may stand at the top as well."""
+    are looked for in both places by SGLang and by vLLM (eagle3_utils.py of its default runner), and so is the
+    mask token by every engine that serves DSpark. A mask token or aux layers that stand in the block may
+    stand at the top as well; the aux layers of EAGLE3 there one higher each: id i at the top is the output of
+    layer i - 1 to vLLM 0.33.0, id i in eagle_config that of layer i to SGLang."""
     config = dict(draft.config)
     inner = config.get(variant.own)
     if not isinstance(inner, dict):
         return draft
-    either = ["block_size", "num_target_layers"] if variant.own == "dflash_config" else []
-    either += ["target_layer_ids"] if variant.family == "dspark" else []
+    either = ["block_size", "num_target_layers", "target_layer_ids"] if variant.own == "dflash_config" else []
+    either += ["mask_token_id"] if variant.family == "dspark" else []
     as_well = ("mask_token_id", "target_layer_ids", "eagle_aux_hidden_state_layer_ids")
     for key in (key for key in either if inner.get(key) is not None):
         if key not in config or _same(config[key], inner[key]):
             inner = {at: inner[at] for at in inner if at != key}
             config |= {key: config[variant.own][key], variant.own: inner}
     for key in (key for key in as_well if key in inner and key in config and key not in either):
-        if _same(config[key], inner[key]):
+        if _same(config[key], inner[key]) or _one_higher(config[key], inner[key]):
             del config[key]
     return _order(variant, replace(draft, config=config))
+
+
+def _one_higher(top: Any, inner: Any) -> bool:
+    lists = isinstance(top, list) and isinstance(inner, list)
+    return lists and all(map(_is_int, inner)) and _same(top, [each + 1 for each in inner])
 
 
 def _nulls(variant: Variant, draft: Draft) -> Draft:

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.beside import base
-from tests.corpus.kit import WEIGHTS, draft_tensors, good_draft, good_recipe, save, sharded_draft
+from tests.corpus.kit import (
+    WEIGHTS,
+    Tensor,
+    draft_tensors,
+    good_draft,
+    good_recipe,
+    load,
+    save,
+    sharded_draft,
+)
 from zoo.checkpoint import compare
 from zoo.checkpoint.compare import unchanged_tensors
 from zoo.checkpoint.folder import open_checkpoint
@@ -33,6 +42,15 @@ def codes(report: Report) -> set[str]:
 
 def results(report: Report) -> dict[str, CheckResult]:
     return {result.code: result for result in report.results}
+
+
+def load_tensors(folder: Path) -> dict[str, Tensor]:
+    header, data = load(folder / WEIGHTS)
+    header.pop("__metadata__", None)
+    return {
+        name: (each["dtype"], tuple(each["shape"]), data[slice(*each["data_offsets"])])
+        for name, each in header.items()
+    }
 
 
 @pytest.fixture
@@ -129,6 +147,17 @@ def test_the_base_itself_is_one_finding_and_not_25(draft: Path) -> None:
     assert codes(report) == {"B005"}
     (finding,) = [each for each in report.findings if each.code == "B005"]
     assert finding.message == "all 25 tensors are the base draft's, byte for byte"
+
+
+def test_an_untrained_draft_with_another_map_counts_what_is_the_bases(draft: Path) -> None:
+    base(draft, same=list(draft_tensors()), unchanged=["d2t"])
+    for folder, first in ((draft, 0), (draft.parent / "base", 1)):
+        tensors = load_tensors(folder)
+        save(folder / WEIGHTS, tensors | {"d2t": ("I64", (2,), bytes([first, *[0] * 15]))})
+    report = verified(draft)
+    (finding,) = [each for each in report.findings if each.code == "B005"]
+    assert finding.message == "all 25 tensors besides the vocabulary maps are the base draft's, byte for byte"
+    assert 'tensor "d2t" differs from the base draft\'s' in {each.message for each in report.findings}
 
 
 def test_a_base_that_the_user_names_is_compared(draft: Path) -> None:

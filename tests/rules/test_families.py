@@ -14,6 +14,9 @@ from zoo.results import Report
 from zoo.verify import verify_recipe, verify_source
 from zoo.workspace import find_zoo
 
+# What SpecForge writes for these, no engine starts with: a name, or keys in the block alone.
+UNSERVED = {name: {"C102"} for name in ("peagle", "domino", "dspark")}
+
 
 def judge(folder: Path, config: dict[str, Any], specs: Inventory) -> Report:
     tiny_drafts.write_draft(folder, config, tiny_drafts.tensors(specs))
@@ -28,7 +31,7 @@ def codes(report: Report) -> set[str]:
 def test_a_whole_draft_has_no_finding(tmp_path: Path, name: str) -> None:
     tiny_drafts.write_tiny(tmp_path / "draft", name)
     report = verify_source(str(tmp_path / "draft")).report
-    assert codes(report) == set()
+    assert codes(report) == UNSERVED.get(name, set())
     assert report.exit_status == 0
 
 
@@ -38,8 +41,8 @@ def test_its_adopted_recipe_has_no_error(tmp_path: Path, name: str) -> None:
     tiny_drafts.write_tiny(draft, name)
     tiny_drafts.recipe_of(draft, tmp_path / "zoo", "mine")
     report = verify_recipe(find_zoo(tmp_path / "zoo"), "mine", checkpoint=str(draft)).report
-    # SGLang does not start what SpecForge writes for P-EAGLE, Domino (by name) and DSpark (nested keys).
-    refused = {"peagle": {"L003", "E022"}, "domino": {"E022"}, "dspark": {"E022"}}
+    # No engine starts what SpecForge writes for P-EAGLE, Domino (by name) and DSpark (nested keys).
+    refused = {"peagle": {"E022"}, "domino": {"E022"}, "dspark": {"E022"}}
     errors = {finding.code for finding in report.findings if finding.severity == "error"}
     assert errors == refused.get(name, set())
 
@@ -49,7 +52,8 @@ def test_each_missing_tensor_is_found(tmp_path: Path, name: str) -> None:
     whole = tiny_drafts.inventory(name)
     for lost in list(whole)[:: max(1, len(whole) // 8)]:
         left = {key: whole[key] for key in whole if key != lost}
-        assert codes(judge(tmp_path / "draft", tiny_drafts.CONFIGS[name], left)) == {"I001"}, lost
+        expected = {"I001"} | UNSERVED.get(name, set())
+        assert codes(judge(tmp_path / "draft", tiny_drafts.CONFIGS[name], left)) == expected, lost
 
 
 def test_an_eagle3_file_may_call_its_layer_layers_0(tmp_path: Path) -> None:

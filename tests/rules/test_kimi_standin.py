@@ -145,7 +145,7 @@ def test_a_tensor_under_a_name_that_nobody_knows_is_missing_and_unexpected(
         ("fc.", "context_proj.", "rename it to fc.weight"),
         ("hidden_norm.", "context_norm.", "rename it to hidden_norm.weight"),
         ("fc.", "draft_model.context_proj.", "rename it to fc.weight"),
-        ("layers.0.", "midlayer.", "rename it to layers.0."),
+        ("layers.0.", "midlayer.", "rename midlayer. to layers.0."),
     ],
 )
 def test_foreign_names_come_with_their_rename(

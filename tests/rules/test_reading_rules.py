@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.families import Draft, dflash2, domino, dspark, recipe, write
-from tests.corpus.kit import good_draft
+from tests.corpus.families import Draft, dflash2, domino, dspark, eagle3, peagle, recipe, write
+from tests.corpus.kit import edit_dflash, good_draft
 from zoo.results import Outcome, Report
 from zoo.verify import verify_recipe, verify_source
 from zoo.workspace import find_zoo
@@ -20,7 +20,7 @@ def found(report: Report) -> dict[str, list[str]]:
     """Code -> messages, of the findings about readings."""
     listed: dict[str, list[str]] = {}
     for finding in report.findings:
-        if "E020" <= finding.code <= "E029":
+        if "E020" <= finding.code <= "E029" or finding.code in ("E040", "E041"):
             listed.setdefault(finding.code, []).append(finding.message)
     return listed
 
@@ -87,3 +87,73 @@ def test_a_recipe_needs_no_checkpoint_to_be_judged(tmp_path: Path) -> None:
     finding = next(each for each in report.findings if each.code == "E022")
     assert "stands only in dflash_config" in finding.message
     assert finding.where.file == "recipes/profiles/one-gpu.yaml"
+
+
+@pytest.mark.parametrize(
+    ("draft", "engine", "hint"),
+    [
+        (dflash2(), OLD, "serve it with SGLang 0.5.23 or vLLM 0.33.0, which start with it"),
+        (domino(), NEW, 'write "architectures": ["DFlashDraftModel"]'),
+        (dspark(), NEW, "copy markov_rank, markov_head_type and the other keys of the head to the top level"),
+        (peagle(), VLLM, "convert it to the nested layout of speculators"),
+    ],
+)
+def test_a_refusal_says_what_to_do(tmp_path: Path, draft: Draft, engine: tuple[str, str], hint: str) -> None:
+    write(tmp_path / "draft", draft)
+    report = verify_source(str(tmp_path / "draft"), engines=(engine,)).report
+    (finding,) = (each for each in report.findings if each.code == "E022")
+    assert finding.hint.startswith(hint)
+
+
+def test_a_draft_that_some_engine_starts_with_is_no_warning_and_one_that_none_does_names_the_cure(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "served", dflash2())
+    write(tmp_path / "named", domino())
+    assert "C102" not in codes(verify_source(str(tmp_path / "served")).report)
+    report = verify_source(str(tmp_path / "named")).report
+    (finding,) = (each for each in report.findings if each.code == "C102")
+    assert finding.message.startswith(
+        "none of SGLang 0.5.14 and 0.5.23 and vLLM 0.33.0 starts with this draft"
+    )
+    assert "DFlashDraftModel" in finding.hint
+    assert report.exit_status == 0
+
+
+def test_vllm_does_not_read_the_layer_ids_of_an_eagle3_draft(tmp_path: Path) -> None:
+    draft = eagle3()
+    write(tmp_path / "draft", draft)
+    (said,) = found(verify_source(str(tmp_path / "draft"), engines=(VLLM,)).report)["E040"]
+    assert said == (
+        "vLLM 0.33.0 does not read the layer ids 0, 1, 2 of this draft, and taps others of its own choice"
+    )
+    assert found(verify_source(str(tmp_path / "draft"), engines=(OLD, NEW)).report) == {}
+    draft.config["eagle_aux_hidden_state_layer_ids"] = [1, 2, 3]
+    write(tmp_path / "both", draft)
+    report = verify_source(str(tmp_path / "both"), engines=(OLD, NEW, VLLM)).report
+    assert found(report) == {}
+    assert "C012" not in codes(report)
+
+
+def test_a_window_that_an_engine_does_not_read(tmp_path: Path) -> None:
+    good_draft(tmp_path / "draft")
+    edit_dflash(tmp_path / "draft", use_swa=True, swa_window_size=64)
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD, NEW, VLLM)).report
+    said = 'never looks at dflash_config.use_swa, which is "True"'
+    assert found(report) == {"E041": [f"SGLang 0.5.14 {said}", f"SGLang 0.5.23 {said}"]}
+    edit_dflash(tmp_path / "draft", use_swa=False)
+    assert found(verify_source(str(tmp_path / "draft"), engines=(OLD,)).report) == {}
+
+
+def test_the_amplitude_of_a_draft_with_latent_attention_is_one_for_all(tmp_path: Path) -> None:
+    keys = {"factor": 4, "original_max_position_embeddings": 128, "mscale": 1.0, "mscale_all_dim": 1.0}
+    for name in ("LlamaForCausalLMEagle3", "Eagle3DeepseekV2ForCausalLM", "K3DSparkModel"):
+        draft = eagle3()
+        draft.config.update(architectures=[name], rope_scaling={"rope_type": "yarn", **keys})
+        write(tmp_path / name, draft)
+        report = verify_source(str(tmp_path / name)).report
+        assert ("C104" in codes(report)) == (name == "LlamaForCausalLMEagle3")
+
+
+def codes(report: Report) -> set[str]:
+    return {finding.code for finding in report.findings}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from zoo.card.claims import value_text
 from zoo.card.markdown import Markdown, code, inline
+from zoo.checkpoint.maps import is_map
+from zoo.drafts.parts import LATENT_KEYS
 from zoo.engines.hazards import amplitudes
 from zoo.recipe.config import inventory_of, proposals
 from zoo.recipe.model import UNKNOWN, ModelRef, Recipe
@@ -31,7 +33,8 @@ _TENSORS = {"embed_tokens": "`embed_tokens`", "lm_head": "`lm_head`"}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What the inventory adds up to: ``nbytes`` of tensor data, without the header."""
+    """What the inventory adds up to: ``nbytes`` of tensor data, without the header. Vocabulary maps are
+    tensors and no parameters."""
 
     tensors: int
     parameters: int
@@ -48,8 +51,9 @@ class Row:
 
 
 def size_of(recipe: Recipe) -> Size:
-    specs = inventory_of(recipe).values()
-    return Size(len(specs), sum(spec.elements for spec in specs), sum(spec.nbytes for spec in specs))
+    specs = inventory_of(recipe)
+    parameters = sum(spec.elements for name, spec in specs.items() if not is_map(name))
+    return Size(len(specs), parameters, sum(spec.nbytes for spec in specs.values()))
 
 
 def size_text(size: Size) -> str:
@@ -98,17 +102,16 @@ def rows(recipe: Recipe) -> Iterator[Row]:
         yield Row("Block size", f"{draft.block_size} ({_count(proposed, 'proposal')} per verify step)")
     yield Row("Layers", str(draft.layers))
     yield Row("Hidden size", str(config["hidden_size"]), _is_assumed(recipe, "/config/hidden_size"))
-    heads = (
-        f"{_count(config['num_attention_heads'], 'head')}, {config['num_key_value_heads']} KV heads, "
-        f"head_dim {config.get('head_dim') or config['hidden_size'] // config['num_attention_heads']}"
-    )
-    yield Row("Attention", heads, _is_assumed(recipe, "/config/head_dim"))
+    yield _attention(recipe)
     yield Row(
         "Intermediate size",
         str(config["intermediate_size"]),
         _is_assumed(recipe, "/config/intermediate_size"),
     )
     yield Row("Vocabulary", str(config["vocab_size"]), _is_assumed(recipe, "/config/vocab_size"))
+    if config.get("draft_vocab_size") is not None:
+        reduced = f"{config['draft_vocab_size']} of {config['vocab_size']} tokens"
+        yield Row("Draft vocabulary", reduced, _is_assumed(recipe, "/config/draft_vocab_size"))
     ids = ", ".join(map(str, draft.aux_ids))
     stated = (
         f"{ids} of {target.layers}: {len(draft.aux_ids)} x {target.hidden_size:,} hidden "
@@ -130,6 +133,20 @@ def rows(recipe: Recipe) -> Iterator[Row]:
         f"{_count(size.tensors, 'tensor')}, {SHORT_DTYPE[recipe.checkpoint.dtype]}, "
         f"{size.parameters:,} parameters, {size_text(size)}",
     )
+
+
+def _attention(recipe: Recipe) -> Row:
+    """Heads and their size; with latent attention (MLA) the ranks and sizes that take the place of those."""
+    config = recipe.draft.config
+    heads = _count(config["num_attention_heads"], "head")
+    if config.get("kv_lora_rank") is not None:
+        stated = [key for key in LATENT_KEYS if key in config]
+        parts = [f"{key} {'none' if config[key] is None else config[key]}" for key in stated]
+        assumed = any(_is_assumed(recipe, f"/config/{key}") for key in stated)
+        return Row("Attention", f"{heads}, latent (MLA): {', '.join(parts)}", assumed)
+    size = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    text = f"{heads}, {config['num_key_value_heads']} KV heads, head_dim {size}"
+    return Row("Attention", text, _is_assumed(recipe, "/config/head_dim"))
 
 
 def _rope(recipe: Recipe) -> Iterator[Row]:

@@ -79,10 +79,12 @@ def claimed(claim: Claim) -> str:
 
 
 def value_text(value: float) -> str:
-    """A number without float noise: ``2.47``, ``1e-5``, ``50000``."""
-    return (
-        f"{value:.6g}".replace("e-0", "e-").replace("e+0", "e+") if isinstance(value, float) else str(value)
-    )
+    """A number without float noise: ``2.47``, ``1e-5``, ``50000``, ``1000000`` (whole numbers in full)."""
+    if isinstance(value, int):
+        return str(value)
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return f"{value:.6g}".replace("e-0", "e-").replace("e+0", "e+")
 
 
 def _is_about(claim: Claim, record: Evidence, result: Result) -> bool:

@@ -17,8 +17,11 @@ from zoo.card.markdown import Markdown, code, fenced, inline, line
 from zoo.engines.flags import flag_value
 from zoo.engines.hazards import ENGINE_NAMES, HAZARDS
 from zoo.engines.launch import launch_argv, shell
+from zoo.engines.readings import Fate
+from zoo.engines.readings.drafts import implied_by, pinned
 from zoo.evidence import Evidence
 from zoo.recipe.config import proposals
+from zoo.recipe.data import DataManifests
 from zoo.recipe.model import UNKNOWN, Claim, ModelRef, Profile, Recipe
 from zoo.results import Outcome
 
@@ -30,10 +33,14 @@ _KINDS = {"config": "configuration", "index": "shard index", "document": "docume
 
 
 def card_context(
-    recipe: Recipe, evidence: tuple[Evidence, ...] = (), state: standing.Standing | None = None
+    recipe: Recipe,
+    evidence: tuple[Evidence, ...] = (),
+    state: standing.Standing | None = None,
+    manifests: DataManifests | None = None,
 ) -> dict[str, Any]:
-    """Everything that the card says, in the order in which it says it."""
-    state = state or standing.Standing()
+    """Everything that the card says, in the order in which it says it. ``manifests`` are the data manifests
+    that the recipe names, as far as they can be read."""
+    state, manifests = state or standing.Standing(), manifests or DataManifests()
     data = recipe.data
     size = architecture.size_of(recipe)
     return {
@@ -60,7 +67,7 @@ def card_context(
         "assumed": any(row.assumed for row in architecture.rows(recipe)),
         "assumed_from": recipe.draft.assumed_from,
         "block_size": recipe.draft.block_size or "",
-        "training": _training(recipe),
+        "training": _training(recipe, manifests),
         "files": [_file(recipe, name, size) for name in recipe.checkpoint.files],
         "gates": [_gate(gate) for gate in standing.gates(recipe, evidence, state)],
         "checkpoint_digest": state.checkpoint_digest or "",
@@ -116,8 +123,22 @@ def _profile(
         "command": fenced("\n".join([*exports, shell(argv)]), "bash"),
         "native_block": block is not None and block == native,
         "other_block": block if block and native and block != native else "",
+        "warnings": list(_warnings(recipe, profile)),
         "gate": _gate(standing.served(recipe, profile, evidence, state)),
     }
+
+
+def _warnings(recipe: Recipe, profile: Profile) -> Iterator[str]:
+    """What the profile's engine is known to refuse or ignore of a complete draft (E022, E020)."""
+    pair = pinned(profile)
+    if pair is None:
+        return
+    reading = implied_by(recipe).read_by(*pair)
+    for refusal in reading.refusals:
+        yield f"{_engine(profile)} does not start with this draft: {refusal.reason}"
+    ignored = len(reading.tensors(Fate.IGNORED))
+    if ignored:
+        yield f"{_engine(profile)} ignores {ignored} tensor{'' if ignored == 1 else 's'} of this draft"
 
 
 def _hazards(recipe: Recipe) -> Iterator[dict[str, Any]]:
@@ -156,7 +177,7 @@ def _same_architecture(recipe: Recipe) -> str:
     return f"same architecture as the base draft{compared}"
 
 
-def _training(recipe: Recipe) -> dict[str, Any]:
+def _training(recipe: Recipe, manifests: DataManifests) -> dict[str, Any]:
     """How the draft was trained; every fact that the recipe calls unknown says so."""
     training, stated = recipe.training, recipe.data["training"]
     data = training.data
@@ -168,9 +189,7 @@ def _training(recipe: Recipe) -> dict[str, Any]:
         "Data": data.get("name", ""),
         "Conversations": f"{conversations:,}" if isinstance(conversations, int) else conversations,
         "Data manifest sha256": data.get("manifest_sha256", ""),
-        "Disjoint from": ", ".join(
-            each if isinstance(each, str) else each["name"] for each in data.get("disjoint_from", ())
-        ),
+        "Disjoint from": ", ".join(_disjoint(recipe, manifests)),
     }
     return {
         "about": stated.get("about", ""),
@@ -178,6 +197,18 @@ def _training(recipe: Recipe) -> dict[str, Any]:
         "step": _known(str(training.step)),
         "facts": [{"name": name, "value": _known(value)} for name, value in facts.items() if value],
     }
+
+
+def _disjoint(recipe: Recipe, manifests: DataManifests) -> Iterator[str]:
+    """What the training data has nothing in common with; each says whether anybody compared it (R040)."""
+    unchecked = manifests.unchecked(recipe)
+    for index, each in enumerate(recipe.training.data.get("disjoint_from", ())):
+        entry, name = f"/training/data/disjoint_from/{index}", each if isinstance(each, str) else each["name"]
+        if entry in unchecked or manifests.own is None:
+            yield f"{name} (by the author, not compared)"
+            continue
+        shared = len(manifests.own.conversations & manifests.others[entry].conversations)
+        yield f"{name} (compared: {f'{shared:,}' if shared else 'no'} conversations in common)"
 
 
 def _file(recipe: Recipe, name: str, size: architecture.Size) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import TemplateError
 from zoo.evidence import Evidence
 from zoo.printable import printable
+from zoo.recipe.data import load_data
 from zoo.recipe.model import Recipe
 from zoo.workspace import Zoo
 
@@ -44,7 +45,8 @@ def card_path(zoo: Zoo, recipe: Recipe) -> Path:
 def render_card(
     zoo: Zoo, recipe: Recipe, evidence: tuple[Evidence, ...] = (), standing: Standing | None = None
 ) -> str:
-    """The whole README.md, the same for the same recipe, evidence, standing and template.
+    """The whole README.md, the same for the same recipe, data manifests, evidence, standing and
+    template.
 
     Raises:
         TemplateError: the template is wrong, asks for a value that is not there or for something that
@@ -55,7 +57,8 @@ def render_card(
     if wrong:
         hint = "mend license, tags or base in the recipe, see: zoo rule K003"
         raise TemplateError(f"{recipe.file}: the card's metadata is not valid: {wrong[0]}", hint=hint)
-    body = _render(zoo, card_context(recipe, evidence, standing))
+    manifests, _ = load_data(zoo, recipe)  # what is wrong with one is R041
+    body = _render(zoo, card_context(recipe, evidence, standing, manifests))
     return metadata.front_matter(data) + "\n" + body
 
 

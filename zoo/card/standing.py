@@ -14,7 +14,7 @@ from zoo.checkpoint.jsonfile import JsonCodes, read_json
 from zoo.digests import sha256_hex
 from zoo.engines.hazards import ENGINE_NAMES
 from zoo.errors import ReleaseRefusedError, UnreadableError
-from zoo.evidence import Evidence
+from zoo.evidence import GATE, Evidence
 from zoo.recipe.model import Profile, Recipe
 from zoo.release.log import read_log
 from zoo.release.paths import read, refuse_links
@@ -175,5 +175,5 @@ def _said(standing: Standing, gate: str) -> str:
 def _from(record: Evidence, gate: str, on: str) -> Gate:
     if record.stale:
         return Gate(gate, on, Outcome.NOT_CHECKED, f"stale: {record.stale}", record.name)
-    reasons = [f"{each.check}: {each.reason}" for each in record.results if each.reason]
+    reasons = [f"{each.check.removeprefix(GATE)}: {each.reason}" for each in record.deciding if each.reason]
     return Gate(gate, on, record.outcome, "; ".join(reasons), record.name)

@@ -48,7 +48,7 @@ class Listing:
 def list_files(root: Path) -> Listing:
     """List the files below ``root``. A folder below it that cannot be read is a finding; OSError if it is
     ``root``."""
-    root = root.resolve()
+    root = root.resolve(strict=True)
     listing = Listing()
     folded: dict[str, str] = {}
     folders, entries = [root], 0

@@ -200,11 +200,11 @@ class Gatherer:
         numbers = _Sums(self._np, self._tensor.dtype).numbers(parts[:SAMPLED]).astype("<f8")
         mean = float(numbers.mean())
         centred = numbers - mean
-        variance = float(self._np.dot(centred, centred)) / SAMPLED
+        squares = centred * centred
+        variance = float(squares.sum()) / SAMPLED
         if not math.isfinite(variance) or variance <= 0:
             return None
-        squares = centred * centred
-        fourth = float(self._np.dot(squares, squares)) / SAMPLED
+        fourth = float((squares * squares).sum()) / SAMPLED
         return Sample(mean, math.sqrt(variance), fourth / (variance * variance))
 
     def _sum(self, chunk: memoryview) -> None:
@@ -296,12 +296,13 @@ class _Sums:
         numbers = self.numbers(parts)
         self._count += len(parts)
         self._zeros += len(parts) - int(np.count_nonzero(numbers))
-        # A product of float32 keeps a buffer's sum of squares to six digits; NaN and Inf come out of it.
+        # Pairwise sums of float32 keep six digits of a buffer; NaN and Inf come out of them. Not np.dot: its
+        # threads would wait for the cores that hash.
         with np.errstate(all="ignore"):
-            squares = float(np.dot(numbers, numbers))
+            squares = float(np.square(numbers).sum())
         if not math.isfinite(squares):
             numbers = numbers[np.isfinite(numbers)].astype("<f8")
-            squares = float(np.dot(numbers, numbers))
+            squares = float(np.square(numbers).sum())
         self._squares += squares
         self._total += float(np.add.reduce(numbers, dtype="<f8" if numbers.itemsize == 8 else "<f4"))
 

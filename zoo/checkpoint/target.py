@@ -37,6 +37,7 @@ _VOCABULARY = ("vocab_size", "padded_vocab_size")
 _CONTEXT = ("max_position_embeddings", "seq_length")
 _EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|word_embeddings|tok_embeddings|wte)\.weight$")
 _INSIDE = re.compile(r"(?:^|\.)(?:layers|mtp|visual|vision_tower|audio_tower)\.")
+_ID = re.compile(r"[0-9]{1,12}")
 _SPECIAL = ("bos", "eos", "pad", "unk")
 
 
@@ -57,6 +58,7 @@ class TargetModel:
     """What the target's files say. ``folder`` is where they are, as the user called it, up to the last slash.
 
     ``pointer`` is where in config.json the language model is described, e.g. ``/text_config``;
+    ``model_type`` is that of the language model, "" where config.json states none;
     ``special_ids`` maps a token id to the name of its role (bos, eos, pad, unk); ``tokens`` maps the text of
     an added token to its id; ``tokenizer_sha256`` is "" without a tokenizer.json, ``embedding`` None where no
     header shows one.
@@ -68,6 +70,7 @@ class TargetModel:
     vocab_size: int
     max_position_embeddings: int | None
     pointer: str = ""
+    model_type: str = ""
     special_ids: Mapping[int, str] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
     tokenizer_sha256: str = ""
@@ -151,6 +154,7 @@ def _with_config(
         vocab_size=vocabulary,
         max_position_embeddings=_first_size(part, config, _CONTEXT),
         pointer=pointer,
+        model_type=str(part.get("model_type") or config.get("model_type") or ""),
         special_ids=_special_ids(part, config),
     )
     target, more = _with_tokenizer(target, path.parent, files, shown)
@@ -221,7 +225,8 @@ def _added(decoder: Any) -> dict[str, int]:
     return {
         entry["content"]: int(token)
         for token, entry in entries
-        if isinstance(entry, Mapping) and isinstance(entry.get("content"), str) and token.isdecimal()
+        # Longer than any id: int() refuses thousands of digits.
+        if isinstance(entry, Mapping) and isinstance(entry.get("content"), str) and _ID.fullmatch(token)
     }
 
 

@@ -24,6 +24,9 @@ VERBS = {
     "impact": "What another engine version changes for the drafts of this zoo.",
     "card": "Render the model card, or check it for drift.",
     "release": "Publish a version; without --push, a full dry run.",
+    "trace": "Record the states of a target, to replay drafts against.",
+    "replay": "Run a draft against recorded states of its target.",
+    "bisect": "Find the smallest difference that makes one draft worse than another.",
     "standin": "Write a checkpoint with a recipe's exact inventory, without its weights.",
     "rule": "Explain a rule, or list all rules.",
 }

@@ -36,7 +36,7 @@ def command(
     refuses. What the config does not prove is unknown.
     """
     from zoo.drafts.family import family_of
-    from zoo.recipe.adopt import adopt, as_yaml, profile_for, unstated
+    from zoo.recipe.adopt import adopt, as_yaml, profile_for, source_of, unstated
     from zoo.starter import starter
 
     if not folder:
@@ -51,7 +51,12 @@ def command(
         message = f"{quoted(folder)} is no draft that this version knows"
         raise UsageError(message, hint=f"see what it is: zoo verify {shown}")
     recipe, described = adopt(
-        checkpoint, family, name, target or f"{name}-target", profile or f"{name}-profile"
+        checkpoint,
+        family,
+        name,
+        target or f"{name}-target",
+        profile or f"{name}-profile",
+        source_of(checkpoint, app.zoo.root),
     )
     recipes = app.zoo.recipes
     wanted = {recipes / f"{name}.yaml": as_yaml(recipe, "recipe-1", "../.zoo/recipe-1.json")}
@@ -70,7 +75,8 @@ def command(
     for key in unstated(family, checkpoint.config):
         app.note(f"left out: {printable(key, keep='')}, which a recipe cannot state; verify will report it")
     zoo = "" if app.folder == Path() else f" --zoo {shlex.quote(printable(str(app.folder), keep=''))}"
-    app.note(f"Write what is TODO, then: zoo{zoo} verify {name} --checkpoint {shown}")
+    found = "" if recipe["checkpoint"]["source"] != "unknown" else f" --checkpoint {shown}"
+    app.note(f"Write what is TODO, then: zoo{zoo} verify {name}{found}")
 
 
 def _check_names(app: App, name: str, target: str | None, profile: str | None) -> None:

@@ -8,6 +8,7 @@ from zoo.cli.app import App, format_option
 from zoo.cli.progress import bytes_read
 from zoo.cli.remote import open_sources, remote_options
 from zoo.diff.values import finite
+from zoo.errors import ZooError
 
 
 @click.command("diff")
@@ -30,7 +31,11 @@ def command(app: App, a: str, b: str, deep: bool, endpoint: str, timeout: float,
     from zoo.diff.sides import open_side
 
     sources = open_sources(endpoint, timeout)
-    one, two = (open_side(each, lambda: app.zoo, sources, endpoint) for each in (a, b))
+    try:
+        one, two = (open_side(each, lambda: app.zoo, sources, endpoint) for each in (a, b))
+    except ZooError as error:
+        error.exit_status = 2  # 1 would say that the two differ
+        raise
     if deep:
         with bytes_read() as tell:
             found = deep_diff(one, two, tell)

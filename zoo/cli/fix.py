@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from zoo.cli.app import App
 from zoo.errors import UnreadableError
 from zoo.printable import printable, quoted
+from zoo.results import Report, Severity
 
 
 @click.command("fix")
@@ -23,7 +25,7 @@ from zoo.printable import printable, quoted
 )
 @click.pass_obj
 def command(app: App, name: str, checkpoint: str | None, out: Path) -> int:
-    """Write a copy of a checkpoint with the renames, removals and casts that verify suggests.
+    """Write a copy of a checkpoint with the renames, removals, splits and casts that verify suggests.
 
     The original is never touched. What only a new export can mend stays as it is, and is exit 1.
     """
@@ -46,7 +48,7 @@ def command(app: App, name: str, checkpoint: str | None, out: Path) -> int:
         raise UnreadableError(f"nothing can be mended: {absent.reason if absent else ''}", hint=hint)
     changes = plan(subject)
     if not changes:
-        app.out(f"nothing to mend in the tensors of {quoted(subject.checkpoint.source)}; no copy was written")
+        app.out(_nothing(before.report, subject.checkpoint.source, name))
         return before.report.exit_status
     write_fixed(subject.checkpoint, changes, out)
     for change in changes.values():
@@ -55,3 +57,15 @@ def command(app: App, name: str, checkpoint: str | None, out: Path) -> int:
     text, status = look(str(out.resolve()))
     app.out(text)
     return status
+
+
+def _nothing(report: Report, source: str, name: str) -> str:
+    """What is said where no copy is written: that is no clean bill of health."""
+    said = f"nothing in the tensors of {quoted(source)} can be mended by a copy; none was written"
+    errors = report.count(Severity.ERROR)
+    if errors:
+        word = "error" if errors == 1 else "errors"
+        return f"{said}\n{errors} {word} that only a person can mend: zoo verify {shlex.quote(printable(name, keep=''))}"
+    if report.exit_status:
+        return f"{said}\nsome checks could not run: zoo verify {shlex.quote(printable(name, keep=''))}"
+    return f"nothing to mend in the tensors of {quoted(source)}; no copy was written"

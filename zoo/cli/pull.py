@@ -12,7 +12,7 @@ import click
 from zoo.cli.app import App
 from zoo.cli.progress import bytes_read
 from zoo.cli.remote import open_sources, remote_options
-from zoo.errors import NotAZooError, UnreadableError, UsageError
+from zoo.errors import NotAZooError, UnreadableError, UsageError, ZooError
 from zoo.printable import printable, quoted
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def command(app: App, source: str, out: str | None, endpoint: str, timeout: floa
     sources = open_sources(endpoint, timeout)
     folder = Path(out).expanduser() if out is not None else Path(_default(source))
     refuse_taken(folder)
-    plan = _plan(app, source, sources, endpoint)
+    try:
+        plan = _plan(app, source, sources, endpoint)
+    except ZooError as error:
+        error.exit_status = 2  # nothing was judged: there is nothing to download, or it must not be
+        raise
     with resumable(folder, plan.key) as hidden, bytes_read() as tell:
         _refuse_full(hidden, plan)
         try:

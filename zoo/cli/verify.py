@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from zoo.cli.remote import open_sources, remote_options
 from zoo.engines.readings import KNOWN, parse_engine
 from zoo.engines.readings.drafts import draft_of
 from zoo.errors import UsageError
-from zoo.printable import quoted
+from zoo.printable import printable, quoted
 from zoo.recipe.load import recipe_names
 from zoo.rules import Level
 from zoo.verify import Verification, verify_recipe, verify_source
@@ -151,9 +152,14 @@ def _all_names(app: App, everything: bool) -> list[str]:
 def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) -> bool:
     """Whether ``name`` is a source, and not a recipe or a release; what is none of them is refused."""
     if "/" in name or name in (".", ".."):
-        if checkpoint or base:
+        if checkpoint:
+            hint = "zoo verify NAME --checkpoint FOLDER"
+            raise UsageError(f"{quoted(name)} is a source itself: --checkpoint needs a recipe", hint=hint)
+        if base:
             raise UsageError(
-                f"{quoted(name)} is already a folder", hint="zoo verify NAME --checkpoint FOLDER"
+                f"{quoted(name)} is a source without a recipe, and only a recipe says what a base is for",
+                hint=f"compare the two: zoo diff {_shown(base)} {_shown(name)}; or write a recipe: "
+                f"zoo adopt {_shown(name)} --name NAME",
             )
         if (Path(name) / "zoo.toml").is_file() or (Path(name) / "recipes").is_dir():
             hint = "zoo verify NAME or zoo verify --all inside it; see: zoo list"
@@ -175,6 +181,11 @@ def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) ->
     return False
 
 
+def _shown(text: str) -> str:
+    """A source as a person would type it."""
+    return shlex.quote(printable(text, keep=""))
+
+
 def _show(
     app: App,
     runs: list[Verification],
@@ -187,7 +198,7 @@ def _show(
 
     if stats:
         from zoo.report.numbers import numbers_json, render_numbers
-    drafts = [draft_of(run.subject.recipe, run.subject.checkpoint) if engines else None for run in runs]
+    drafts = [draft_of(run.subject.recipe, run.subject.checkpoint, run.subject.target) if engines else None for run in runs]
     readings = [[draft.read_by(*pair) for pair in engines] if draft else [] for draft in drafts]
     implied = [draft is not None and draft.implied for draft in drafts]
     if form == "json":

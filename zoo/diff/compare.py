@@ -114,11 +114,18 @@ def _config(a: Mapping[str, Any], b: Mapping[str, Any], *, as_text: bool) -> Ite
         seen.update(pointer for pointer in pointers if pointer is not None)
         yield ConfigChange(key, *pointers, value, now, keys.is_read(key) if listed else None, moved)
     for change in changes(a, b, leaves=True) if as_text and ours.name == theirs.name else ():
-        if not any(change.pointer == place or change.pointer.startswith(f"{place}/") for place in seen):
+        if not _is_below(change.pointer, seen):
             key = change.pointer.removeprefix("/").replace("/", ".")
             where = [None if value is ABSENT else change.pointer for value in (change.a, change.b)]
             read = keys.is_read(key) if listed else None
             yield ConfigChange(key, where[0], where[1], change.a, change.b, read)
+
+
+def _is_below(pointer: str, places: Collection[str]) -> bool:
+    """Whether ``pointer`` is one of ``places``, or leads into one."""
+    while pointer and pointer not in places:
+        pointer = pointer.rpartition("/")[0]
+    return bool(pointer)
 
 
 def _keys(ours: Layout, theirs: Layout) -> tuple[Keys, bool]:

@@ -29,7 +29,7 @@ _F4 = Float(2, 1, None, None, 1)
 
 def is_float(dtype: str) -> bool:
     """Whether the dtype holds weights, and not indices or flags."""
-    return dtype in FLOATS or dtype.startswith(("F4", "F6"))
+    return dtype in FLOATS or dtype == "F4" or dtype.startswith("F6_")
 
 
 @cache

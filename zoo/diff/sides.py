@@ -13,7 +13,7 @@ from zoo.diff.model import FileFact, Form, Side
 from zoo.digests import sha256_file
 from zoo.drafts.family import NotInventoriedError
 from zoo.errors import UnreadableError
-from zoo.pull.place import Release, bytes_of, find_release, recipe_digest, recipe_of
+from zoo.pull.place import Release, bytes_of, find_release, recipe_digest, recipe_of, refuse_other
 from zoo.recipe.config import config_of, inventory_of
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import UNKNOWN, Recipe
@@ -30,6 +30,7 @@ def open_side(named: str, zoo: Callable[[], Zoo], sources: Sources, endpoint: st
 
     Raises:
         UnreadableError: the source cannot be opened.
+        ReleaseRefusedError: the release is not what was published.
         UsageError: there is no such release. NoSuchRecipeError, InvalidRecipeError: no usable recipe.
     """
     if "/" in named or named in (".", ".."):
@@ -65,12 +66,13 @@ def _release(zoo: Zoo, release: Release, sources: Sources, endpoint: str) -> Sid
         path: FileFact(file.size, file.sha256, "manifest") for path, file in release.manifest.files.items()
     }
     try:
-        side = _with_checkpoint(side, sources.open(bytes_of(release, endpoint)))
+        checkpoint = sources.open(bytes_of(release, endpoint))
     except UnreadableError as error:
         missing = dict.fromkeys(("config", "inventory"), f"{error.message} -> {error.hint}")
         return replace(side, files=stated, missing=missing)
+    refuse_other(release, checkpoint, checkpoint.reported_sha256)
     # What is not in the manifest is no part of the release: the manifest itself, files of the hub.
-    return replace(side, files=stated, missing={**side.missing})
+    return replace(_with_checkpoint(side, checkpoint), files=stated)
 
 
 def facts_of(recipe: Recipe) -> dict[str, Mapping[str, Any]]:

@@ -57,10 +57,10 @@ def _inventory(inventory: Inventory) -> Iterator[tuple[str, list[str]]]:
             yield f"tensors only in {side}", _cut([f"{name}  {words.form(only[name])}" for name in only])
     if inventory.renamed:
         yield "renamed tensors", _cut([f"{each.name_a} -> {each.name_b}" for each in inventory.renamed])
-    for title, found in (("other shape", inventory.reshaped), ("other dtype", inventory.recast)):
+    for title, found in (("another shape", inventory.reshaped), ("another dtype", inventory.recast)):
         if found:
             rows = [f"{each.name_a}  {words.form(each.a)} -> {words.form(each.b)}" for each in found]
-            yield f"tensors of {title.replace('other', 'another')}", _cut(rows)
+            yield f"tensors of {title}", _cut(rows)
     if inventory.metadata:
         rows = [
             f"{each.pointer}  {words.value(each.a)} -> {words.value(each.b)}" for each in inventory.metadata

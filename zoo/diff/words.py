@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from zoo.diff.decode import is_float
 from zoo.diff.model import ABSENT, ConfigChange, Diff, FileFact, Form, Side, TensorChange
 from zoo.diff.values import finite
 
@@ -46,18 +47,15 @@ def change_of(tensor: TensorChange) -> str:
     """How much a tensor changed."""
     if not tensor.compared:
         return "other bytes; the numbers of this dtype are not compared"
-    if tensor.relative is None:
-        words = "from all zeros" if not is_index(tensor) else "other values"
-    else:
-        words = f"{tensor.relative:.3g}"
     if not tensor.changed:
         words = "the same values, stored otherwise"
-    more = f", {tensor.not_finite:,} NaN or Inf" if tensor.not_finite else ""
-    return words + more
-
-
-def is_index(tensor: TensorChange) -> bool:
-    return not tensor.dtype_a.startswith(("F", "BF", "C"))
+    elif tensor.relative is not None:
+        words = f"{tensor.relative:.3g}"
+    elif is_float(tensor.dtype_a) and is_float(tensor.dtype_b):
+        words = "no ratio: A is all zeros, or too large"
+    else:
+        words = "other values"
+    return words + (f", {tensor.not_finite:,} NaN or Inf" if tensor.not_finite else "")
 
 
 def spelling(change: ConfigChange) -> str:

@@ -83,11 +83,12 @@ def optional(config: Mapping[str, Any], dtype: str) -> Inventory:
 
 
 def spelled_as(names: Collection[str], tensors: Inventory) -> Inventory:
-    """``tensors`` as the file ``names`` spells them: with ``layers.0.`` for ``midlayer.`` where it says so,
-    for SGLang and vLLM read both. Such a file need not have ``t2d``: ModelOpt writes none."""
-    if "midlayer.hidden_norm.weight" not in tensors:
+    """``tensors`` as the file ``names`` spells them: with ``layers.0.`` for ``midlayer.`` where most of that
+    layer has it, for SGLang and vLLM read both. Such a file need not have ``t2d``: ModelOpt writes none."""
+    if not any(name.startswith("midlayer.") for name in tensors):
         return tensors
-    if not any(name.startswith("layers.0.") for name in names):
+    one, other = (sum(name.startswith(each) for name in names) for each in ("midlayer.", "layers.0."))
+    if one >= other:
         return tensors
     spelled = {re.sub(r"^midlayer\.", "layers.0.", name): spec for name, spec in tensors.items()}
     return {name: spec for name, spec in spelled.items() if name != "t2d" or name in names}

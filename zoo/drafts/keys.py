@@ -18,7 +18,7 @@ Path = tuple[str, ...]
 
 _ROPE_KEYS = (
     "factor original_max_position_embeddings beta_fast beta_slow mscale mscale_all_dim attention_factor "
-    "attn_factor low_freq_factor high_freq_factor mrope_section"
+    "attn_factor low_freq_factor high_freq_factor mrope_section short_factor long_factor"
 ).split()
 _ROPE: Mapping[str, tuple[Path, ...]] = {
     "rope.theta": (("rope_parameters", "rope_theta"), ("rope_theta",)),
@@ -34,11 +34,13 @@ ROPE_BLOCKS = ("rope_scaling", "rope_parameters")
 # What SGLang and vLLM read of any model.
 _ANY_MODEL = (
     "architectures attention_bias attention_chunk_size compression_config decoder "
-    "dual_chunk_attention_config generator head_dim hidden_act hidden_size intermediate_size is_causal "
+    "dual_chunk_attention_config generator head_dim hidden_act hidden_size hidden_size_per_head "
+    "intermediate_size is_causal is_hybrid_swa loop_num "
     "is_neox_style language_config layer_types llm_config max_position_embeddings max_seq_len "
     "max_sequence_length max_window_layers model_max_length model_type multi_query multi_query_group_num "
     "n_head_kv num_attention_groups num_attention_heads num_attention_heads_per_layer num_hidden_layers "
-    "num_key_value_heads num_kv_heads partial_rotary_factor quantization_config rms_norm_eps rope_dim "
+    "num_key_value_heads num_kv_heads original_max_position_embeddings partial_rotary_factor "
+    "quantization_config rms_norm_eps rope_dim rotary_emb_base rotary_emb_fraction rotary_pct "
     "rope_is_neox_style rope_parameters rope_scaling rotary_dim seq_length sliding_window "
     "sliding_window_size swa_head_dim swa_num_key_value_heads swa_v_head_dim text_config thinker_config "
     "tie_word_embeddings use_sliding_window v_head_dim vocab_size window_size"

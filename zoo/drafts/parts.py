@@ -162,6 +162,8 @@ def vocabulary_maps(config: Mapping[str, Any]) -> Inventory:
 
 
 def names_one_of(config: Mapping[str, Any], architectures: tuple[str, ...]) -> bool:
-    """Whether ``architectures`` of config.json has one of these names."""
+    """Whether ``architectures`` of config.json has one of these names. A name that is not in a list counts:
+    what is meant is clear, and C071 says that engines want a list."""
     stated = config.get("architectures")
-    return isinstance(stated, list) and any(name in architectures for name in stated)
+    names = [stated] if isinstance(stated, str) else stated
+    return isinstance(names, list) and any(name in architectures for name in names)

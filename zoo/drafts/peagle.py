@@ -17,7 +17,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo.drafts import Inventory
-from zoo.drafts.parts import MAX_LAYERS, layer_shapes, refuse_nested, size, specs, vocabularies
+from zoo.drafts.parts import (
+    MAX_LAYERS,
+    NotInventoriedError,
+    layer_shapes,
+    refuse_nested,
+    size,
+    specs,
+    vocabularies,
+)
 
 ARCHITECTURES = ("PEagleDraftModel", "PEagleSpeculator")
 AUX_LAYERS = 3
@@ -34,9 +42,11 @@ def inventory(config: Mapping[str, Any], dtype: str) -> Inventory:
     Raises:
         KeyError: a dimension is not stated anywhere in the config.
         TypeError: a dimension is not a sensible integer.
-        NotInventoriedError: the nested config of speculators.
+        NotInventoriedError: latent attention, or the nested config of speculators.
     """
     refuse_nested(config)
+    if "kv_lora_rank" in config:
+        raise NotInventoriedError("a P-EAGLE draft with multi-head latent attention (MLA) is not inventoried")
     hidden = size(config, "hidden_size")
     target = hidden if config.get("target_hidden_size") is None else size(config, "target_hidden_size")
     vocab, draft_vocab = vocabularies(config)

@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from zoo.engines.hazards import HAZARDS, Hazard, yarn_amplitude
+from zoo.engines.hazards import HAZARDS, Hazard, served_amplitude
 from zoo.engines.readings import EngineReading, Fate, known_or_refuse
 from zoo.engines.readings.drafts import implied_by
 from zoo.engines.readings.words import sentences, spoken, title
@@ -70,28 +70,33 @@ def changes(recipe: Recipe, engine: str, old: str, new: str) -> tuple[Change, ..
     """What changes for the draft of ``recipe`` when ``engine`` goes from ``old`` to ``new``.
 
     Readings and amplitude are those of the draft that the recipe describes, whoever serves it; hazards are
-    those of the profiles with this engine, as if they pinned the other version.
+    those of the profiles with this engine, as if they pinned the other version. Amplitude and hazards are
+    compared where both versions start.
     """
     draft = implied_by(recipe)
     before, after = draft.read_by(engine, old), draft.read_by(engine, new)
     profiles = [profile for profile in recipe.profiles if profile.engine == engine]
     pins = tuple(profile.where("/engine") for profile in profiles)
-    found = [*_readings(before, after, pins), *_amplitude(recipe, engine, (old, new), pins)]
+    found = [*_readings(before, after, pins)]
+    if before.refusals or after.refusals:
+        return tuple(found)  # a version that does not start has neither amplitude nor hazards
+    found += _amplitude(recipe, engine, (old, new), pins)
     for profile in profiles:
         found += _hazards(recipe, profile, (old, new))
     return tuple(found)
 
 
 def _readings(before: EngineReading, after: EngineReading, pins: tuple[Where, ...]) -> Iterator[Change]:
-    if before.covered != after.covered or before.refusals != after.refusals:
-        if _stance(before) != _stance(after):
+    if before.refusals and after.refusals:
+        return  # for another reason, maybe, but no draft is served by either
+    if not (_serves(before) and _serves(after)):
+        if before.covered or after.covered:
             yield Change("reading", "whether it starts", _stance(before), _stance(after), pins)
-        if not (_serves(before) and _serves(after)):
-            return
+        return
     moved = [name for name in after.fates if before.fates.get(name) is not after.fates[name]]
     if moved:
         was, becomes = _fates(before, moved), _fates(after, moved)
-        yield Change("reading", f"what becomes of {spoken(moved)}", was, becomes, pins)
+        yield Change("reading", f"what becomes of {spoken(moved, after.fates)}", was, becomes, pins)
     filled = {
         name for name in {**before.missing, **after.missing} if _held(before, name) != _held(after, name)
     }
@@ -112,7 +117,7 @@ def _readings(before: EngineReading, after: EngineReading, pins: tuple[Where, ..
 def _amplitude(
     recipe: Recipe, engine: str, versions: tuple[str, str], pins: tuple[Where, ...]
 ) -> Iterator[Change]:
-    was, becomes = (yarn_amplitude(recipe.draft.rope, engine, Version(each)) for each in versions)
+    was, becomes = (served_amplitude(recipe, engine, Version(each)) for each in versions)
     if was is not None and becomes is not None and abs(was - becomes) > _SAME:
         message = "the YaRN amplitude (the factor on cos and sin)"
         places = (recipe.where("/draft/rope"), *pins)

@@ -127,6 +127,22 @@ OVERRIDDEN = (
     Argument((_STEPS,), _BLOCK, READ, _other_than_one(_STEPS), "a block is one step", "drop it"),
     Argument((_TOPK,), _BLOCK, READ, _other_than_one(_TOPK), "a block is no tree", "drop it"),
     Argument(
+        flags=(_BLOCK_SIZE,),
+        algorithms=("DSPARK",),
+        versions=SpecifierSet("==0.5.23"),
+        given=_passes(_BLOCK_SIZE),
+        why="only DFLASH reads it",
+        advice="drop it, or pass --speculative-dspark-block-size",
+    ),
+    Argument(
+        flags=("--speculative-dspark-block-size",),
+        algorithms=("DFLASH",),
+        versions=SpecifierSet("==0.5.23"),
+        given=_passes("--speculative-dspark-block-size"),
+        why="only DSPARK reads it",
+        advice="drop it, or pass --speculative-dflash-block-size",
+    ),
+    Argument(
         flags=("--enable-mixed-chunk",),
         algorithms=_DRAFTED,
         versions=SpecifierSet(">=0.5.14,<0.5.19"),

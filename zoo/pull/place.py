@@ -10,9 +10,11 @@ the log has the digest of, and a hub is read at a commit, never at a tag that ca
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.checkpoint.model import Checkpoint
 from zoo.digests import canonical_json, sha256_hex
 from zoo.errors import ReleaseRefusedError, UnreadableError, UsageError, ZooError
 from zoo.printable import quoted
@@ -160,3 +162,32 @@ def bytes_of(release: Release, endpoint: str) -> str:
             hint=f"if you trust that server, add: --endpoint {release.endpoint}",
         )
     return release.source
+
+
+def refuse_other(release: Release, checkpoint: Checkpoint, digests: Mapping[str, str]) -> None:
+    """Make sure that ``checkpoint`` has the files of ``release``, in the sizes of its manifest; ``digests``
+    (path -> sha256), as far as they are known, must be those of the manifest too.
+
+    Raises:
+        ReleaseRefusedError: a file is missing, another one, or not in the manifest.
+    """
+    for path, stated in sorted(release.manifest.files.items()):
+        size, found = checkpoint.files.get(path), digests.get(path, stated.sha256)
+        if size is None:
+            raise _refused(release, checkpoint, path, "is missing, or no file")
+        if size != stated.size:
+            how = f"has {size:,} bytes, and its manifest says {stated.size:,}"
+            raise _refused(release, checkpoint, path, how)
+        if found != stated.sha256:
+            how = f"has the sha256 {found[:12]}…, and its manifest says {stated.sha256[:12]}…"
+            raise _refused(release, checkpoint, path, how)
+    extra = sorted(checkpoint.files.keys() - release.manifest.files.keys() - {manifests.NAME})
+    if extra and checkpoint.opener is None:  # a hub adds files of its own
+        raise _refused(release, checkpoint, extra[0], "is not in its manifest")
+
+
+def _refused(release: Release, checkpoint: Checkpoint, path: str, how: str) -> ReleaseRefusedError:
+    return ReleaseRefusedError(
+        f"{release.label}: {quoted(path)} of {quoted(checkpoint.source)} {how}",
+        hint="a published version never changes: restore the file, or release the version again elsewhere",
+    )

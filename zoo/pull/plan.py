@@ -12,7 +12,7 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.digests import canonical_json, sha256_hex
 from zoo.errors import UnreadableError
 from zoo.printable import printable, quoted
-from zoo.pull.place import Release
+from zoo.pull.place import Release, refuse_other
 from zoo.release import manifest as manifests
 
 # What an engine or its tokenizer reads of a draft, beside the weights.
@@ -65,29 +65,20 @@ def plan_release(release: Release, checkpoint: Checkpoint) -> Plan:
     """All files of the manifest, which says what each must be, and the manifest itself.
 
     Raises:
-        UnreadableError: the place does not have the files of the manifest, or one of them is code.
+        ReleaseRefusedError: the place does not have the files of the manifest.
+        UnreadableError: one of them is code.
     """
-    hint = "it is not the release that this zoo recorded: restore it, or release a new version"
-    files = []
-    for path, file in sorted(release.manifest.files.items()):
+    for path in release.manifest.files:
         if PurePosixPath(path).suffix.lower() in _RUNS:
             raise UnreadableError(
                 f"{release.label} lists {quoted(path)}, which can run code; it is not downloaded",
                 hint="release weights as safetensors, and no code",
             )
-        size, stated = checkpoint.files.get(path), checkpoint.reported_sha256.get(path)
-        where = f"{quoted(path)} of {quoted(checkpoint.source)}"
-        if size is None:
-            raise UnreadableError(f"{where} is missing or not a file", hint=hint)
-        if size != file.size:
-            raise UnreadableError(f"{where} has {size:,} bytes, and {file.size:,} in its manifest", hint=hint)
-        if stated is not None and stated != file.sha256:
-            raise UnreadableError(
-                f"{where} has another sha256 on the hub ({stated[:12]}…) than in its manifest "
-                f"({file.sha256[:12]}…)",
-                hint=hint,
-            )
-        files.append(Wanted(path, file.size, file.sha256, "the manifest"))
+    refuse_other(release, checkpoint, checkpoint.reported_sha256)
+    files = [
+        Wanted(path, file.size, file.sha256, "the manifest")
+        for path, file in sorted(release.manifest.files.items())
+    ]
     texts = {manifests.NAME: release.manifest.raw}
     left = sorted(checkpoint.files.keys() - release.manifest.files.keys() - texts.keys())
     return Plan(release.label, checkpoint, tuple(files), texts, tuple(left))

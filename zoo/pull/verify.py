@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 
 from zoo.checkpoint.content import open_regular
 from zoo.checkpoint.model import Checkpoint
-from zoo.checkpoint.scan import Scan
-from zoo.errors import ReleaseRefusedError
-from zoo.printable import quoted
-from zoo.pull.place import Release, bytes_of, find_release, recipe_of
-from zoo.release import manifest as manifests
+from zoo.pull.place import bytes_of, find_release, recipe_of, refuse_other
 from zoo.rules import Level
 from zoo.sources import Sources
 from zoo.verify import Verification, verify_recipe, verify_source
@@ -61,37 +57,17 @@ def verify_release(
         run = verify_source(
             source, target=target, level=level, strict=strict, engines=engines, deep=deep, sources=sources
         )
-    assert run.subject.checkpoint is not None  # it was named, so that it is there or an error
-    _refuse_other(release, run.subject.checkpoint, run.subject.scan)
+    checkpoint, scan = run.subject.checkpoint, run.subject.scan
+    assert checkpoint is not None  # it was named, so that it is there or an error
+    digests = checkpoint.reported_sha256
+    if scan is not None:
+        refuse_other(release, checkpoint, {})  # before files are read that are not there
+        digests = {
+            path: scan.files[path].sha256 if path in scan.files else _sha256(checkpoint, path)
+            for path in release.manifest.files
+        }
+    refuse_other(release, checkpoint, digests)
     return run
-
-
-def _refuse_other(release: Release, checkpoint: Checkpoint, scan: Scan | None) -> None:
-    """Raises ReleaseRefusedError if a file is not what the manifest says. With ``scan``, by its bytes."""
-    for path, stated in sorted(release.manifest.files.items()):
-        size = checkpoint.files.get(path)
-        if size is None:
-            raise _refused(release, checkpoint, path, "is missing, or no file")
-        if size != stated.size:
-            raise _refused(
-                release, checkpoint, path, f"has {size:,} bytes, and its manifest says {stated.size:,}"
-            )
-        found = checkpoint.reported_sha256.get(path)
-        if scan is not None:
-            found = scan.files[path].sha256 if path in scan.files else _sha256(checkpoint, path)
-        if found is not None and found != stated.sha256:
-            how = f"has the sha256 {found[:12]}…, and its manifest says {stated.sha256[:12]}…"
-            raise _refused(release, checkpoint, path, how)
-    extra = sorted(checkpoint.files.keys() - release.manifest.files.keys() - {manifests.NAME})
-    if extra and checkpoint.opener is None:  # a hub adds files of its own
-        raise _refused(release, checkpoint, extra[0], "is not in its manifest")
-
-
-def _refused(release: Release, checkpoint: Checkpoint, path: str, how: str) -> ReleaseRefusedError:
-    return ReleaseRefusedError(
-        f"{release.label}: {quoted(path)} of {quoted(checkpoint.source)} {how}",
-        hint="a published version never changes: restore the file, or release the version again elsewhere",
-    )
 
 
 def _sha256(checkpoint: Checkpoint, path: str) -> str:

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -19,9 +20,11 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.drafts import HEADER_DTYPE, Inventory
 from zoo.drafts.family import Family, NotInventoriedError
 from zoo.drafts.keys import DIFFUSION, ROPE_BLOCKS, Keys, keys_of
+from zoo.drafts.layouts import native
 from zoo.errors import UsageError
 from zoo.printable import printable, quoted
 from zoo.recipe import yamltree
+from zoo.recipe.model import UNKNOWN
 from zoo.recipe.validate import plain
 from zoo.schemas import schema
 
@@ -40,15 +43,34 @@ _NOT_CONFIG = frozenset(
         "num_hidden_layers transformers_version _name_or_path eagle_aux_hidden_state_layer_ids"
     ).split()
 )
+# No engine that was read starts a P-EAGLE draft in the flat layout (docs/engines.md).
+_PEAGLE_ARGUMENTS = """\
+# No engine that was read loads a flat P-EAGLE draft, and verify says so (E022). vLLM 0.33.0 serves the nested
+# layout of speculators, with this command.
+engine: vllm==0.33.0
+hardware: {gpu: TODO, count: 1}
+command: vllm serve
+args:
+  - --model {target}
+  - >-
+    --speculative-config '{"method": "eagle3", "model": "{draft}", "num_speculative_tokens": 4}'
+"""
 
 
 def adopt(
-    checkpoint: Checkpoint, family: Family, name: str, target: str, profile: str
+    checkpoint: Checkpoint,
+    family: Family,
+    name: str,
+    target: str,
+    profile: str,
+    source: str = UNKNOWN,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The recipe ``name`` of a ``checkpoint`` of ``family`` and the file of its ``target``, as documents.
+    ``source`` is where the recipe finds the checkpoint.
 
     Raises:
-        UsageError: there are no weights, or the config does not state what a recipe of the family needs.
+        UsageError: there are no weights, or the config does not state what a recipe of the family needs, or
+            is in a layout that no recipe can state.
     """
     if not checkpoint.tensors:
         raise UsageError(
@@ -56,7 +78,12 @@ def adopt(
             hint=f"see what is wrong: zoo verify {shlex.quote(printable(checkpoint.source, keep=''))}",
         )
     config = checkpoint.config or {}
-    keys = keys_of(family.name)
+    keys, layout = keys_of(family.name), native(config).name
+    if layout != "flat":
+        raise UsageError(
+            f"{quoted(checkpoint.source)} has the nested config of {layout}, which recipes do not cover yet",
+            hint=f"audit it without one: zoo verify {shlex.quote(printable(checkpoint.source, keep=''))}",
+        )
     if keys is None:
         raise UsageError(
             f"{quoted(checkpoint.source)} is a draft of the {family.title} family",
@@ -79,7 +106,7 @@ def adopt(
         "summary": TODO,
         "license": "unknown",
         "target": target,
-        "checkpoint": _checkpoint(checkpoint, family, config),
+        "checkpoint": _checkpoint(checkpoint, source, family, config),
         "draft": _draft(checkpoint, keys, config, stated),
         "training": {
             "run": TODO,
@@ -115,8 +142,22 @@ def unstated(family: Family, config: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def source_of(checkpoint: Checkpoint, zoo: Path) -> str:
+    """Where a recipe of the zoo finds the checkpoint: its address, or its folder inside the zoo. A folder
+    elsewhere is on this machine alone, so it is unknown."""
+    if checkpoint.source.startswith(("hf://", "https://")):
+        return checkpoint.source
+    folder, root = checkpoint.root.resolve(), zoo.resolve()
+    inside = folder != root and folder.is_relative_to(root)
+    return f"./{folder.relative_to(root).as_posix()}" if inside else UNKNOWN
+
+
 def profile_for(profile: str, family: str, block: int | None) -> str:
-    """The starter's profile, of a DFlash draft on SGLang 0.5.14, for another family and block size."""
+    """The starter's profile, of a DFlash draft on SGLang 0.5.14, for another family and block size. Of the
+    hardware the files say nothing: the GPU is TODO."""
+    profile = profile.replace("gpu: H200", f"gpu: {TODO}")
+    if family == "peagle":
+        return profile.partition("engine:")[0] + _PEAGLE_ARGUMENTS
     speculate = {
         "dspark": ["--speculative-algorithm DSPARK"],
         "eagle3": [
@@ -125,7 +166,6 @@ def profile_for(profile: str, family: str, block: int | None) -> str:
             "--speculative-eagle-topk 1",
             "--speculative-num-draft-tokens 4",
         ],
-        "peagle": ["TODO"],  # no SGLang version that is known here serves it
     }.get(family, ["--speculative-algorithm DFLASH", f"--speculative-dflash-block-size {block}"])
     lines = profile.replace("  - --speculative-dflash-block-size 8\n", "")
     lines = lines.replace(
@@ -159,13 +199,15 @@ def as_yaml(document: Mapping[str, Any], schema_name: str, address: str) -> str:
     return written
 
 
-def _checkpoint(checkpoint: Checkpoint, family: Family, config: Mapping[str, Any]) -> dict[str, Any]:
+def _checkpoint(
+    checkpoint: Checkpoint, source: str, family: Family, config: Mapping[str, Any]
+) -> dict[str, Any]:
     spelled = {header: name for name, header in HEADER_DTYPE.items()}
     held = [tensor.dtype for tensor in checkpoint.tensors.values() if tensor.dtype in spelled]
     dtype = spelled[max(sorted(set(held)), key=held.count, default="BF16")]
     optional = [name for name in _optional(family, config, dtype) if name in checkpoint.tensors]
     return {
-        "source": checkpoint.source if checkpoint.source.startswith(("hf://", "https://")) else "unknown",
+        "source": source,
         "family": family.name,
         "tensors": len(checkpoint.tensors),
         **({"optional": optional} if optional else {}),

@@ -41,7 +41,8 @@ def config_of(recipe: Recipe) -> dict[str, Any]:
         own["mask_token"] = draft.mask_token
     own |= draft.config.get(keys.own, {})
     scaling = {key: value for key, value in draft.rope.items() if key not in ("type", "theta")}
-    rope = {} if draft.rope["type"] == "default" else {"rope_type": draft.rope["type"], **scaling}
+    # A plain rope is one without a block; mrope_section may stand beside the type default.
+    rope = {"rope_type": draft.rope["type"], **scaling} if scaling or draft.rope["type"] != "default" else {}
     config = {
         **draft.config,
         "num_hidden_layers": draft.layers,

@@ -94,6 +94,27 @@ def usable_recipe(zoo: Zoo, name: str) -> Recipe:
     return loaded.recipe
 
 
+def usable_target(zoo: Zoo, name: str) -> Target:
+    """The target file ``recipes/targets/NAME.yaml``.
+
+    Raises:
+        NoSuchRecipeError: there is no such file.
+        InvalidRecipeError: it has findings, which the error carries.
+    """
+    known = sorted(path.stem for path in (zoo.recipes / "targets").glob("*.yaml"))
+    if name not in known:
+        listed = f"known targets: {', '.join(known)}" if known else "write recipes/targets/NAME.yaml"
+        raise NoSuchRecipeError(
+            f"no target {quoted(name)} in {quoted(str(zoo.recipes / 'targets'))}",
+            hint=did_you_mean(name, known).strip() or listed,
+        )
+    findings: list[Finding] = []
+    target = _reference(zoo, "targets", name, None, build.target, "target-1", findings)
+    if target is None:
+        raise InvalidRecipeError(name, tuple(findings))
+    return target
+
+
 def _tree(zoo: Zoo, path: Path, findings: list[Finding], seen: tuple[str, ...]) -> yamltree.Mapping | None:
     """The recipe's tree with everything that it extends merged in."""
     tree = _parse(zoo, path, findings)

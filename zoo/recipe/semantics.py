@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from datetime import date
@@ -152,13 +153,31 @@ def _version(data: Data, marks: Marks) -> list[Finding]:
 
 
 def _unsplittable(data: Data, marks: Marks) -> list[Finding]:
-    """Arguments of a profile that a shell could not split: a quote that is never closed."""
+    """Arguments of a profile that a shell could not split, for a quote that is never closed, or would take
+    apart: JSON without quotes around it."""
     lines = {f"/args/{index}": line for index, line in enumerate(data.get("args", ()))}
     found = []
     for place, line in (lines | {"/command": data.get("command", "")}).items():
+        where = marks.get(place, Where())
         try:
-            shlex.split(line)
+            tokens = shlex.split(line)
         except ValueError as error:
             message = f"{quoted(line)} is no argument: {str(error).lower()}"
-            found.append(Finding(message, "close the quote", marks.get(place, Where()), code="R007"))
+            found.append(Finding(message, "close the quote", where, code="R007"))
+            continue
+        if any(map(_is_broken_json, tokens)):
+            message = f"{quoted(line)}: after the shell's rules {{...}} is no JSON object"
+            hint = 'put single quotes around the JSON: --flag \'{"key": "value"}\''
+            found.append(Finding(message, hint, where, code="R007"))
     return found
+
+
+def _is_broken_json(token: str) -> bool:
+    """Whether a token of a command begins like a JSON object, and is none. Placeholders begin so, too."""
+    value = token.partition("=")[2] if token.startswith("-") else token
+    if not value.startswith("{") or value.startswith(("{target}", "{draft}")):
+        return False
+    try:
+        return not isinstance(json.loads(value), dict)
+    except ValueError:
+        return True

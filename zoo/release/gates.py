@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from zoo.card.standing import no_evidence
 from zoo.errors import ReleaseRefusedError
+from zoo.evidence import GATE
 from zoo.recipe.model import Recipe, Waiver
 from zoo.results import CheckResult, Finding, Outcome, Report, Severity
 from zoo.rules.registry import RULES, Level
@@ -144,11 +145,22 @@ def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[O
     counted = [record for record in records if not stale[record.name]]
     for record in counted:
         if record.outcome is Outcome.FAILED:
-            return Outcome.FAILED, f"evidence {record.name} says so"
-    if any(record.outcome is Outcome.PASSED for record in counted):
-        return Outcome.PASSED, ""
+            return Outcome.FAILED, f"evidence {record.name} says so{_of_gates(record, Outcome.FAILED)}"
+    for record in counted:
+        if record.outcome is Outcome.PASSED:
+            return Outcome.PASSED, _of_gates(record, Outcome.NOT_CHECKED).removeprefix(": ")
     reasons = [f"{each}: {reason}" for each, reason in stale.items() if reason]
+    reasons += [f"{record.name}{_of_gates(record, Outcome.NOT_CHECKED)}" for record in counted]
     return Outcome.NOT_CHECKED, "; ".join(reasons) or no_evidence(name)
+
+
+def _of_gates(record: Evidence, outcome: Outcome) -> str:
+    """Which gates of a record had this outcome, and why: ``: parity not checked (...)``; "" for a record
+    without gates."""
+    gates = [each for each in record.deciding if each.check.startswith(GATE) and each.outcome is outcome]
+    words = str(outcome).replace("_", " ")
+    said = "; ".join(f"{each.check.removeprefix(GATE)} {words} ({each.reason})" for each in gates)
+    return f": {said}" if said else ""
 
 
 def _other_tier(record: Evidence, recipe: Recipe) -> str:

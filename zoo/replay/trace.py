@@ -1,4 +1,4 @@
-"""A trace: what a target computed over some conversations, recorded once so that drafts can be run against it.
+"""A trace: what a target computed over some conversations, recorded once so that drafts can be run on it.
 
     trace = open_trace(Path("traces/tiny"))
     for conversation in trace.conversations:
@@ -6,9 +6,9 @@
         conversation.states((0, 1, 2), "cpu", torch.float32)       # [n, 3, H]
         conversation.final("cpu", torch.float32) @ trace.lm_head("cpu", torch.float32).T   # logits [n, V]
 
-On disk (docs/trace.md) it is ``index.json``, one safetensors shard per conversation and the target's embedding
-and head. Opening reads the index and the headers, and both must agree; every tensor is compared with its
-digest when it is first read. Only the methods that return tensors need torch.
+On disk (docs/trace.md) it is ``index.json``, one safetensors shard per conversation and the target's
+embedding and head. Opening reads the index and the headers, and both must agree; every tensor is compared
+with its digest when it is first read. Only the methods that return tensors need torch.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def state_name(layer: int) -> str:
 def shard_tensors(
     tokens: int, layers: Sequence[int], hidden_size: int, dtype: str, *, final: bool
 ) -> dict[str, TensorSpec]:
-    """The inventory of the shard of a conversation of so many ``tokens``, in the order in which it is written."""
+    """The inventory of the shard of a conversation of so many ``tokens``, in the order of the file."""
     state = TensorSpec(dtype, (tokens, hidden_size))
     shard = {TOKENS: TensorSpec("I64", (tokens,))} | {state_name(layer): state for layer in layers}
     return shard | {FINAL: state} if final else shard
@@ -80,7 +80,9 @@ class TensorFile:
     digests: Mapping[str, str]
     _verified: set[str] = field(default_factory=set, repr=False, compare=False)
 
-    def tensor(self, name: str, device: str | torch.device = "cpu", dtype: torch.dtype | None = None) -> Tensor:
+    def tensor(
+        self, name: str, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
+    ) -> Tensor:
         """The tensor ``name``, as stored unless ``dtype`` says otherwise.
 
         Raises:
@@ -101,8 +103,9 @@ class TensorFile:
             with open_regular(self.path) as file:
                 file.seek(self.header.data_start + info.begin)
                 view, count = memoryview(raw), 0
-                while count < len(raw) and (got := file.readinto(view[count:])):
-                    count += got
+                while count < len(raw) and (piece := file.read(min(len(raw) - count, _CHUNK))):
+                    view[count : count + len(piece)] = piece
+                    count += len(piece)
         except OSError as error:
             raise UnreadableError(
                 f"{self.shown} cannot be read ({error.strerror or error})", hint="check the disk"
@@ -125,16 +128,20 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class Conversation:
-    """One recorded conversation of ``length`` tokens: a prompt of ``prompt_length`` and its continuation.
+    """One recorded conversation of ``length`` tokens: a prompt of ``prompt_length`` and its continuation, up
+    to ``end``. What is recorded beyond it is greedy. A server's last verify steps, which begin at anchors
+    before ``end - 1``, look at it and so count in full.
 
     ``temperature``: with which the continuation was drawn, 0 for greedy, None where nobody knows.
-    ``greedy``: how many tokens of the continuation are the argmax of the stored final states, None without them.
+    ``greedy``: how many tokens of the continuation are the argmax of the stored final states, None without
+    these.
     """
 
     name: str
     domain: str
     length: int
     prompt_length: int
+    end: int
     temperature: float | None
     greedy: int | None
     layers: tuple[int, ...]
@@ -229,7 +236,7 @@ def open_trace(folder: Path) -> Trace:
     wide = target["hidden_size"]
     head = index["head"]
     expected = {EMBEDDING: None} if head["tied"] else {EMBEDDING: None, LM_HEAD: None}
-    head_file = _tensor_file(folder, head, expected)
+    head_file = tensor_file(folder, head, expected)
     for tensor in head_file.header.tensors.values():
         if len(tensor.shape) != 2 or tensor.shape[1] != wide or tensor.shape[0] < target["vocab_size"]:
             raise DamagedTraceError(f"{head_file.shown}: {tensor.name} has the shape {list(tensor.shape)}")
@@ -246,10 +253,11 @@ def open_trace(folder: Path) -> Trace:
                 domain=each["domain"],
                 length=each["tokens"],
                 prompt_length=each["prompt_length"],
+                end=each["end"],
                 temperature=each["temperature"],
                 greedy=each["greedy"],
                 layers=layers,
-                file=_tensor_file(folder, each, dict(specs)),
+                file=tensor_file(folder, each, dict(specs)),
             )
         )
     return Trace(folder, index, tuple(conversations), head_file)
@@ -296,13 +304,10 @@ def _read_index(folder: Path) -> dict[str, Any]:
     problems = [finding.message for finding in findings]
     if index is not None and not problems:
         errors = sorted(validator("trace-1").iter_errors(index), key=lambda error: error.json_path)
-        problems = [f"{printable(e.json_path, limit=100)}: {printable(e.message, limit=200)}" for e in errors]
-        problems = problems or list(_impossible(index))
+        said = [f"{printable(e.json_path, limit=100)}: {printable(e.message, limit=200)}" for e in errors]
+        problems = [f"{shown}: {problem}" for problem in said or _impossible(index)]
     if index is None or problems:
-        raise UnreadableError(
-            f"{shown}: {problems[0] if problems else 'not a JSON object'}",
-            hint="record the trace again with this version of zoo",
-        )
+        raise UnreadableError(problems[0], hint="record the trace again with this version of zoo")
     return index
 
 
@@ -317,16 +322,16 @@ def _impossible(index: Mapping[str, Any]) -> Iterator[str]:
     if index["domain"] not in {each["domain"] for each in entries}:
         yield f"no conversation is of the main domain {quoted(index['domain'])}"
     for each in entries:
-        continuation = each["tokens"] - each["prompt_length"]
-        if continuation < 1:
-            yield f"conversation {quoted(each['name'])} has no continuation"
+        continuation = each["end"] - each["prompt_length"]
+        if continuation < 1 or each["end"] > each["tokens"]:
+            yield f"conversation {quoted(each['name'])} has no continuation within its tokens"
         elif (each["greedy"] is None) != (index["final"] == "absent") or (each["greedy"] or 0) > continuation:
             yield f"conversation {quoted(each['name'])}: greedy is {each['greedy']} of {continuation}"
         elif index["final"] == "absent" and each["temperature"] != 0:
-            yield f"conversation {quoted(each['name'])} has neither final states nor the target's greedy tokens"
+            yield f"conversation {quoted(each['name'])} has neither final states nor greedy tokens"
 
 
-def _tensor_file(
+def tensor_file(
     folder: Path, entry: Mapping[str, Any], expected: Mapping[str, TensorSpec | None]
 ) -> TensorFile:
     """The file of an index entry, if size and header are as ``expected`` (None: any dtype and shape)."""

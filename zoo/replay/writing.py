@@ -1,7 +1,8 @@
 """Writing a trace: safetensors files that are there as a whole or not at all, and the folder of a recording.
 
-A recording can be killed at any time. Each conversation is one shard, and a shard has its name only when all its
-bytes are on disk; ``recording.json`` says what the recording is. The same command goes on where it stopped.
+A recording can be killed at any time. Each conversation is one shard, and a shard has its name only when all
+its bytes are on disk; ``recording.json`` says what the recording is. The same command goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def write_tensors(
     metadata: Mapping[str, str],
     data: Mapping[str, Iterable[bytes | memoryview]],
 ) -> Written:
-    """Write a safetensors file with the tensors of ``specs`` in this order; ``data`` gives the bytes of each in
-    pieces. It appears under its name when it is complete and on disk.
+    """Write a safetensors file with the tensors of ``specs`` in this order; ``data`` gives the bytes of each
+    in pieces. It appears under its name when it is complete and on disk.
 
     Raises:
         ValueError: a tensor got another number of bytes than its spec says.
@@ -87,7 +88,7 @@ def write_tensors(
 
 
 def rehash(path: Path) -> Written | None:
-    """What :func:`write_tensors` would have returned for the file at ``path``; None if it is not a whole one."""
+    """What :func:`write_tensors` returned for the file at ``path``; None if it is not a whole one."""
     header, _ = read_header(path, path.name)
     if header is None:
         return None
@@ -119,8 +120,8 @@ def _exactly(read: Any, count: int) -> bytes:
 class Plan:
     """What a recording will hold; two runs with an equal plan are one recording.
 
-    ``index`` are the fields of index.json that are known beforehand; ``lengths`` the tokens of each conversation,
-    at most.
+    ``index`` are the fields of index.json that are known beforehand; ``lengths`` the tokens of each
+    conversation, at most.
     """
 
     index: Mapping[str, Any]

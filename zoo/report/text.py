@@ -67,6 +67,9 @@ def _lines(report: Report, notes: bool) -> Iterator[str]:
             f"{source}: {facts['tensors']:,} tensors, {dtypes}, {facts['bytes']:,} bytes",
             keep="",
         )
+    if "family" in facts:
+        yield f"family: {facts['family']}"
+    if "tensors" in facts or "family" in facts:
         yield ""
     shown = [finding for finding in report.findings if notes or finding.severity is not Severity.NOTE]
     for index, finding in enumerate(shown):

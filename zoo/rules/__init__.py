@@ -2,6 +2,7 @@
 all of them."""
 
 from zoo.rules import (
+    audit,
     base,
     card,
     config,

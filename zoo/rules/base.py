@@ -131,9 +131,10 @@ def base_tensor_untrained(subject: Subject) -> Iterable[Finding]:
 
 @rule("B005", "base-itself", level=Level.DEEP, needs=("recipe", "checkpoint", "unchanged"))
 def base_itself(subject: Subject) -> Iterable[Finding]:
-    """The draft is its base: all tensors are the same.
+    """The draft is its base: all tensors that training changes are the same.
 
-    What it does: compares the bytes of every tensor with the base draft's.
+    What it does: compares the bytes of every tensor with the base draft's. Vocabulary maps do not count:
+    they must be the base's.
     Why is this bad: nothing was trained, or the wrong folder is about to be released under a new name.
     Example: --checkpoint with the folder of the base draft.
     Use instead: the folder of the fine-tune.
@@ -142,13 +143,20 @@ def base_itself(subject: Subject) -> Iterable[Finding]:
     assert subject.recipe is not None
     assert subject.checkpoint is not None
     if _is_the_base(subject):
-        message = f"all {len(subject.checkpoint.tensors)} tensors are the base draft's, byte for byte"
+        count, maps = len(_trained(subject)), len(subject.checkpoint.tensors) - len(_trained(subject))
+        besides = " besides the vocabulary maps" if maps else ""
+        message = f"all {count} tensors{besides} are the base draft's, byte for byte"
         where, line = Where(subject.checkpoint.source), subject.recipe.where("/base")
         yield Finding(message, "give the folder of the fine-tune: this is the base", where, (line,))
 
 
 def _is_the_base(subject: Subject) -> bool:
     """Whether no tensor was trained; vocabulary maps do not count."""
-    assert subject.checkpoint is not None
-    trained = {name for name in subject.checkpoint.tensors if not is_map(name)}
+    trained = _trained(subject)
     return bool(trained) and trained <= (subject.unchanged or frozenset())
+
+
+def _trained(subject: Subject) -> set[str]:
+    """The tensors that training can change."""
+    assert subject.checkpoint is not None
+    return {name for name in subject.checkpoint.tensors if not is_map(name)}

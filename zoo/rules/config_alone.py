@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from zoo.drafts.dspark import MLA_ARCHITECTURES
 from zoo.drafts.keys import DIFFUSION, Stated, is_plain
+from zoo.drafts.parts import names_one_of
+from zoo.engines.readings import knows
 from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
 from zoo.rules.config import against, name_of, place, same, shown
@@ -29,7 +32,7 @@ def stated_twice(subject: Subject) -> Iterable[Finding]:
     """
     for key, stated in _places(subject).items():
         for other in stated[1:]:
-            if not same(other.value, stated[0].value):
+            if not same(other.value, stated[0].value) and not _for_vllm(subject, key, stated[0], other):
                 first, second = (
                     f"{shown(each.value)} at {quoted(each.pointer)}" for each in (stated[0], other)
                 )
@@ -40,6 +43,14 @@ def stated_twice(subject: Subject) -> Iterable[Finding]:
                     place(other.pointer),
                     against(subject, key),
                 )
+
+
+def _for_vllm(subject: Subject, key: str, inner: Stated, top: Stated) -> bool:
+    """Whether these are the aux layers of an EAGLE3 draft for both engines: in eagle_config SGLang takes id i
+    for the output of layer i, at the top level vLLM takes it for that of layer i - 1."""
+    if key != "target_layer_ids" or subject.keys is DIFFUSION or not _are_ids(inner.value):
+        return False
+    return same([each + 1 for each in inner.value], top.value)
 
 
 def _places(subject: Subject) -> dict[str, tuple[Stated, ...]]:
@@ -55,24 +66,23 @@ def _places(subject: Subject) -> dict[str, tuple[Stated, ...]]:
 def not_where_engines_look(subject: Subject) -> Iterable[Finding]:
     """A value stands only where some engine does not look.
 
-    What it does: requires the mask token id and the aux layers inside dflash_config (a DSpark draft may have
-    its aux layers at the top level), and the aux layers of an EAGLE3 draft inside eagle_config.
+    What it does: requires the mask token id inside dflash_config, and the aux layers of an EAGLE3 draft
+    inside eagle_config. Only an engine that knows the architecture is asked: a DSpark draft, which SGLang
+    0.5.14 does not start with, may have its mask token at the top level.
     Why is this bad: SGLang 0.5.14 ignores a mask_token_id at the top level and looks for a token called
-    <|MASK|>. For aux layers at the top level vLLM 0.33.0 (DFlash) and SGLang (EAGLE3) take their default.
+    <|MASK|>. For aux layers of an EAGLE3 draft at the top level SGLang takes its default.
     Example: "mask_token_id": 4 at the top level and no mask_token_id in dflash_config.
     Use instead: "dflash_config": {"mask_token_id": 4, ...}.
     Sources: sglang 0.5.14 and 0.5.23, parse_dflash_draft_config and models/llama_eagle3.py; vllm 0.33.0,
-    v1/worker/gpu_model_runner.py (_get_eagle3_aux_layers_from_config).
+    v1/worker/gpu/spec_decode/eagle/eagle3_utils.py (reads the aux layers of a DFlash draft in both places).
     Since: 0.1.0
     """
     if subject.layout.name != "flat":
         return  # E022 says which engines read a nested config
-    blind = {"mask_token_id": "SGLang 0.5.14", "target_layer_ids": "vLLM 0.33.0"}
+    key, engine, versions = "mask_token_id", "SGLang 0.5.14", ["0.5.14"]
     if subject.keys is not DIFFUSION:
-        blind = {"target_layer_ids": "SGLang"}
-    elif subject.family is not None and subject.family.name == "dspark":
-        del blind["target_layer_ids"]
-    for key, engine in blind.items():
+        key, engine, versions = "target_layer_ids", "SGLang", ["0.5.14", "0.5.23"]
+    if any(knows("sglang", version, subject.layout.config) for version in versions):
         stated, best = subject.stated.get(key), subject.keys.places[key][0]
         if stated and stated[0].pointer != "/" + "/".join(best):
             name = stated[0].pointer.removeprefix("/")
@@ -204,6 +214,8 @@ def aux_layers_impossible(subject: Subject) -> Iterable[Finding]:
         if not _are_ids(each.value):
             return
         depth = stated["num_target_layers"][0].value if "num_target_layers" in stated else None
+        if names_one_of(subject.layout.config, MLA_ARCHITECTURES):
+            depth = None  # vLLM alone knows these, and does not read the key; TorchSpec counts the ids in it
         if subject.recipe is not None:
             depth = subject.recipe.target.layers
         limit = depth if isinstance(depth, int) and not isinstance(depth, bool) else None
@@ -297,6 +309,30 @@ def mask_token_range(subject: Subject) -> Iterable[Finding]:
             message = f"mask token {shown(each.value)} is not a token: the vocabulary is 0 to {limit - 1}"
             lines = against(subject, "mask_token_id")
             yield Finding(message, "use the mask token of the training run", place(each.pointer), lines)
+
+
+@rule("C033", "mask-token-of-the-config", severity=Severity.WARNING, needs=("config",))
+def mask_token_of_the_config(subject: Subject) -> Iterable[Finding]:
+    """The mask token is a special token of the config itself.
+
+    What it does: compares the mask token with bos_token_id, eos_token_id and pad_token_id of config.json, in
+    a folder without a recipe (with one, C032 asks the target file).
+    Why is this bad: a draft that was trained so works; one that was not has a config error that looks
+    harmless.
+    Example: "mask_token_id": 2 beside "eos_token_id": 2.
+    Use instead: the id of the training run.
+    Since: 0.1.0
+    """
+    mask, config = subject.mask, subject.layout.config
+    if mask is None or subject.recipe is not None:
+        return
+    for role in ("bos", "eos", "pad"):
+        stated = config.get(f"{role}_token_id")
+        ids = stated if isinstance(stated, list) else [stated]
+        if any(type(each) is int and each == mask.value for each in ids):
+            message = f"mask token {shown(mask.value)} is the {role} token of this config"
+            yield Finding(message, "check the training run", place(mask.pointer))
+            return
 
 
 @rule("C041", "layer-types", needs=("config",))

@@ -134,13 +134,12 @@ def architecture_unknown(subject: Subject) -> Iterable[Finding]:
         known = (*known, *dflash.ARCHITECTURES)
     if not isinstance(named, list) or len(named) != 1 or named[0] not in known:
         title = "DFlash" if family is None else family.title
-        message = f"architectures is {shown(named)}; known for {title}: {', '.join(known)}"
-        yield Finding(
-            message,
-            "name the draft's architecture",
-            place("/architectures"),
-            against(subject, "architectures"),
-        )
+        stated = "is missing" if named is None else f"is {shown(named)}"
+        if isinstance(named, str):
+            stated += ", a text and no list"
+        message = f"architectures {stated}; known for {title}: {', '.join(known)}"
+        hint = f'write a list: ["{named}"]' if named in known else "name the draft's architecture, in a list"
+        yield Finding(message, hint, place("/architectures"), against(subject, "architectures"))
 
 
 @rule("C072", "config-incomplete", needs=("config",))
@@ -168,7 +167,8 @@ def config_incomplete(subject: Subject) -> Iterable[Finding]:
         value = stated.get(key, (Stated(None, f"/{key}"),))[0].value
         limit = MAX_LAYERS if key == "num_hidden_layers" else 10**9
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= limit:
-            message = f"{key} is {shown(value)}, not an integer from 1 to {limit:,}"
+            wanted = f"not an integer from 1 to {limit:,}"
+            message = f"{key} is missing" if value is None else f"{key} is {shown(value)}, {wanted}"
             yield Finding(
                 message, "write the value of the training config", place(f"/{key}"), against(subject, key)
             )
@@ -224,7 +224,7 @@ def value_type(subject: Subject) -> Iterable[Finding]:
                 and found not in wanted
                 and not (found is dict and key in subject.keys.blocks)
             ):
-                message = f"{name_of(key)} is {shown(each.value)}, {kind(found)}, not {kind(wanted[0])}"
+                message = f"{name_of(key)} is {shown(each.value)}, {kind(found)}, not {kind(wanted[-1])}"
                 hint = "write the value as engines read it"
                 yield Finding(message, hint, place(each.pointer), against(subject, key))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from zoo.engines.flags import flag_value
-from zoo.engines.hazards import BF16, HAZARDS, Hazard, profile_argv, yarn_amplitude
+from zoo.engines.hazards import BF16, HAZARDS, Hazard, profile_argv, served_amplitude
 from zoo.printable import quoted
 from zoo.recipe.model import UNKNOWN, Profile, Recipe
 from zoo.recipe.validate import did_you_mean
@@ -35,7 +35,7 @@ def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
     """
     recipe = _recipe(subject)
     for profile in _threatened(recipe, HAZARDS["E001"]):
-        served = yarn_amplitude(recipe.draft.rope, profile.engine, profile.version)
+        served = served_amplitude(recipe, profile.engine, profile.version)
         if served is None:
             continue
         trained = recipe.draft.amplitude_as_trained
@@ -128,7 +128,7 @@ def trained_with_another_amplitude(subject: Subject) -> Iterator[Finding]:
     if trained is None or trained == UNKNOWN:
         return
     for profile in recipe.profiles:
-        served = yarn_amplitude(recipe.draft.rope, profile.engine, profile.version)
+        served = served_amplitude(recipe, profile.engine, profile.version)
         if served is not None and _differ(trained, served):
             yield Finding(
                 f"profile {profile.name}: {engine_of(profile)} scales cos and sin by {served:.5g}, but the "

@@ -12,6 +12,7 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.drafts import Inventory
 from zoo.drafts.family import family_of_names
 from zoo.drafts.names import Foreign
+from zoo.drafts.switches import switch_of
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe
 from zoo.results import Finding, Severity, Where
@@ -48,13 +49,21 @@ def missing(subject: Subject) -> Iterable[Finding]:
     checkpoint, wanted = _sides(subject)
     mended = {found.native for found in subject.foreign_names.values()}
     absent = [name for name in wanted if name not in checkpoint.tensors and name not in mended]
-    hint = "export the checkpoint again: an engine would leave this parameter uninitialised"
     related = _counted(subject)
     where = _weights_file(checkpoint)
     return (
-        Finding(f"tensor {quoted(name)} is missing", hint, Where(where, tensor=name), related)
+        Finding(f"tensor {quoted(name)} is missing", _loss_of(name), Where(where, tensor=name), related)
         for name in absent
     )
+
+
+def _loss_of(name: str) -> str:
+    """What becomes of a draft without this tensor, and what to do."""
+    if name == "t2d":
+        return "export it with the rest: no engine reads it, but d2t is checked against it"
+    if name == "d2t":
+        return "export the checkpoint again: an engine would take the draft's token ids for the target's"
+    return "export the checkpoint again: an engine would leave this parameter uninitialised"
 
 
 @rule("I002", "unexpected-tensor", needs=("header", "inventory"))
@@ -66,23 +75,36 @@ def unexpected(subject: Subject) -> Iterable[Finding]:
     Why is this bad: engines skip it without a word; often it is the sign of another family (a markov head,
     a selector) or another depth.
     Example: layers.6.mlp.up_proj.weight in a draft of 6 layers.
-    Use instead: remove it, or declare what the draft really is.
+    Use instead: declare what the draft really is (the hint names the config key, where one is known), or
+    remove it.
     Sources: sglang 0.5.14 models/dflash.py, load_weights.
     Since: 0.1.0
     """
     checkpoint, wanted = _sides(subject)
     known = {*wanted, *subject.optional, *subject.foreign_names}
     extra = [name for name in checkpoint.tensors if name not in known]
-    hint = "remove it, or correct layers and family in the recipe"
     return (
         Finding(
             f"tensor {quoted(name)} is not part of this draft",
-            hint,
+            _use_of(subject, name),
             Where(checkpoint.file_of[name], tensor=name),
             _counted(subject),
         )
         for name in extra
     )
+
+
+def _use_of(subject: Subject, name: str) -> str:
+    """What an unexpected tensor is for, as far as that is known, and what to do with it."""
+    assert subject.family is not None
+    place = "config.json" if subject.recipe is None else "the recipe's draft section"
+    key = switch_of(name, subject.family.name)
+    if key is not None:
+        return f"if it was trained, state {key} in {place}; else remove it"
+    other = family_of_names([name])
+    if other is not None and other is not subject.family:
+        return f"it is {other.title}'s: correct the family, or take the right file (I008)"
+    return f"remove it, or correct layers and family in {place}"
 
 
 @rule("I003", "shape", needs=("header", "inventory"))
@@ -163,12 +185,22 @@ def foreign_name(subject: Subject) -> Iterable[Finding]:
     for name, found in subject.foreign_names.items():
         causes.setdefault(found.pattern, []).append((name, found))
     for pattern, names in causes.items():
-        first, found = names[0]
-        count = f"{len(names)} tensors are" if len(names) > 1 else "one tensor is"
-        message = f"{count} foreign ({quoted(pattern)}), e.g. {quoted(first)}"
-        yield Finding(
-            message, found.advice, Where(checkpoint.file_of[first], tensor=first), _counted(subject)
-        )
+        first = names[0][0]
+        message = f"tensor {quoted(first)} is foreign: {pattern}"
+        if len(names) > 1:
+            message = f"{len(names)} tensors are foreign: {pattern}, e.g. {quoted(first)}"
+        where = Where(checkpoint.file_of[first], tensor=first)
+        yield Finding(message, _advice(names), where, _counted(subject))
+
+
+def _advice(names: list[tuple[str, Foreign]]) -> str:
+    """The way out of one cause: the one that all its tensors share, or the rename of each."""
+    advices = list(dict.fromkeys(found.advice for _, found in names))
+    if len(advices) == 1:
+        return advices[0]
+    renames = [f"{name} to {found.native}" for name, found in names[:4]]
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"rename {', '.join(renames)}{more}; zoo fix writes such a copy"
 
 
 @rule("I008", "other-family", needs=("header", "inventory"))

@@ -21,7 +21,7 @@ ALGORITHM = {
     "dspark": "DSPARK",
     "eagle3": "EAGLE3",
 }
-BLOCK_SIZE_FLAGS = ("--speculative-dflash-block-size", "--speculative-num-draft-tokens")
+_DFLASH_BLOCK, _DSPARK_BLOCK = "--speculative-dflash-block-size", "--speculative-dspark-block-size"
 TP_FLAGS = ("--tp-size", "--tp", "--tensor-parallel-size")
 
 
@@ -29,25 +29,30 @@ TP_FLAGS = ("--tp-size", "--tp", "--tensor-parallel-size")
 def launch_block_size(subject: Subject) -> Iterable[Finding]:
     """A profile serves another block size than the draft was trained with.
 
-    What it does: compares --speculative-dflash-block-size and --speculative-num-draft-tokens with
-    draft.block_size (plus the anchor for DSpark, whose block does not count it).
+    What it does: compares the block size flag of the draft's algorithm (--speculative-dflash-block-size or
+    --speculative-dspark-block-size) and --speculative-num-draft-tokens with draft.block_size. The number of
+    draft tokens of DSpark has the anchor besides, which its block does not count. (The flag of the other
+    algorithm: E034.)
     Why is this bad: SGLang only warns and the command line wins; a block of 4 on a draft of 8 lost a
     quarter of the gain.
     Example: --speculative-num-draft-tokens 4 for block_size: 8.
     Use instead: the draft's block size, or no flag.
-    Sources: sglang 0.5.14 dflash_worker_v2.py ("DFLASH block size mismatch").
+    Sources: sglang 0.5.14 dflash_worker_v2.py ("DFLASH block size mismatch"); sglang 0.5.23
+    arg_groups/speculative_hook.py (_handle_dspark).
     Since: 0.1.0
     """
     assert subject.recipe is not None
     proposed = proposals(subject.recipe)
     if proposed is None:
         return
-    flags = dict.fromkeys(BLOCK_SIZE_FLAGS, proposed + 1) | {"--speculative-dspark-block-size": proposed}
+    own = _DFLASH_BLOCK if subject.recipe.checkpoint.family != "dspark" else _DSPARK_BLOCK
+    block = subject.recipe.draft.block_size
+    flags = {own: block, "--speculative-num-draft-tokens": proposed + 1}
     for profile, argv in _commands(subject):
         for flag, needed in flags.items():
             value = flag_value(argv, flag)
             if value is not None and value != str(needed):
-                block, family = subject.recipe.draft.block_size, subject.recipe.checkpoint.family
+                family = subject.recipe.checkpoint.family
                 message = f"{flag} is {quoted(value)}, a {family} draft of block size {block} needs {needed}"
                 yield Finding(message, f"write {flag} {needed}", _line(profile, flag), _block(subject))
 

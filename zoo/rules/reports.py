@@ -10,6 +10,7 @@ from typing import Any
 
 from zoo.checkpoint.jsonfile import pointer
 from zoo.drafts.keys import DIFFUSION
+from zoo.engines.hazards import has_latent_attention
 from zoo.printable import quoted
 from zoo.recipe.config import config_of
 from zoo.results import Finding, Severity, Where
@@ -240,8 +241,9 @@ def head_not_used(subject: Subject) -> Iterable[Finding]:
 
     What it does: for EAGLE3 and P-EAGLE, looks for lm_head.weight in the file where the config states no
     draft_vocab_size, or ties the embeddings.
-    Why is this bad: SGLang then takes the target's head, or the embedding, and the trained one is lost; vLLM
-    uses the one of the file. The same draft accepts differently.
+    Why is this bad: SGLang stops at a config without the key (but for latent attention). Where it is null,
+    or the embeddings are tied, SGLang takes the target's head or the embedding, and the trained one is lost;
+    vLLM uses the one of the file. The same draft accepts differently.
     Example: an lm_head.weight over the whole vocabulary and no "draft_vocab_size".
     Use instead: "draft_vocab_size": the rows of lm_head, and "tie_word_embeddings": false.
     Sources: vllm-project/vllm#27732; sglang 0.5.14 models/llama_eagle3.py and speculative/eagle_worker_v2.py
@@ -254,10 +256,18 @@ def head_not_used(subject: Subject) -> Iterable[Finding]:
         return
     tied = _is_true(subject, "tie_word_embeddings")
     if tied or "draft_vocab_size" not in subject.stated:
-        cause = "tie_word_embeddings is true" if tied else "draft_vocab_size is not stated"
         hint = "state draft_vocab_size and tie_word_embeddings false, or remove lm_head from the file"
-        message = f"{quoted(name)} is in the file, but {cause}: SGLang does not use it"
+        message = f"{quoted(name)} is in the file, but {_unused(subject.config or {}, tied=tied)}"
         yield Finding(message, hint, Where(subject.checkpoint.file_of[name], tensor=name))
+
+
+def _unused(config: Mapping[str, Any], *, tied: bool) -> str:
+    """Why SGLang does not use the head of the file, and what it does."""
+    if tied:
+        return "tie_word_embeddings is true: SGLang uses the embedding instead"
+    if "draft_vocab_size" in config or has_latent_attention(config):
+        return "draft_vocab_size is not stated: SGLang uses the target's head instead"
+    return "draft_vocab_size is not stated: SGLang does not start without it"
 
 
 @rule("C099", "projector-type", needs=("config",))

@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from zoo.drafts import HEADER_DTYPE, Inventory
 from zoo.drafts.eagle3 import spelled_as
-from zoo.drafts.family import FAMILIES, Family, NotInventoriedError, family_of, nothing
+from zoo.drafts.family import (
+    FAMILIES,
+    Family,
+    NotInventoriedError,
+    family_of,
+    family_of_names,
+    nothing,
+)
 from zoo.drafts.keys import DIFFUSION, Keys, Stated, keys_of
 from zoo.drafts.layouts import Layout, native
-from zoo.drafts.names import Foreign, explain
+from zoo.drafts.names import Foreign, explain, second
 from zoo.engines.readings.drafts import Judged, judged
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
@@ -100,14 +107,20 @@ class Subject:
     def readings(self) -> tuple[Judged, ...] | None:
         """What the engines of the recipe's profiles or, without a recipe, those that the user named make of
         the draft."""
-        return judged(self.recipe, self.checkpoint, self.engines)
+        return judged(self.recipe, self.checkpoint, self.engines, self.target)
 
     @cached_property
     def family(self) -> Family | None:
-        """The family of the recipe or, without one, the one that config.json speaks of."""
+        """The family of the recipe or, without one, the one that config.json speaks of; where that has no
+        word of a family, not even an architecture, the one that the tensors' names speak of."""
         if self.recipe is not None:
             return family_of_recipe(self.recipe)
-        return None if self.config is None else family_of(self.config)
+        if self.config is None or self.checkpoint is None:
+            return None
+        found = family_of(self.config)
+        if found is None and not self.config.get("architectures"):
+            found = family_of_names(self.checkpoint.tensors)
+        return found
 
     @property
     def keys(self) -> Keys:
@@ -176,7 +189,8 @@ class Subject:
         except NotInventoriedError as error:
             return None, {}, str(error)
         except (KeyError, TypeError, ZeroDivisionError) as error:
-            return None, {}, f"config.json does not describe a {self.family.title} draft ({error})"
+            lack = f"it does not state {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            return None, {}, f"config.json does not describe a {self.family.title} draft: {lack}"
         held = () if self.checkpoint is None else self.checkpoint.tensors
         return spelled_as(held, needed), spelled_as(held, besides), ""
 
@@ -195,8 +209,12 @@ class Subject:
         """The tensors of the file that the inventory does not know but that we can explain."""
         held = self.checkpoint.tensors if self.checkpoint is not None else {}
         wanted = {**(self.inventory or {}), **self.optional}
-        unexpected = [name for name in held if name not in wanted]
-        return {name: found for name in unexpected if (found := explain(name, wanted)) is not None}
+        explained = {name: explain(name, wanted) for name in held if name not in wanted}
+        return {
+            name: second(found.native) if found.native is not None and found.native in held else found
+            for name, found in explained.items()
+            if found is not None
+        }
 
     def absent(self, material: str) -> Absent | None:
         """Why ``material`` is not there, or None if it is."""
@@ -219,7 +237,10 @@ class Subject:
             "tokenizer": Absent("the target's folder has no tokenizer.json", required=False),
             "embedding": Absent("no header in the target's folder shows its embedding", required=False),
             "mask_twins": Absent("no header in the target's folder shows its embedding", required=False),
-            "disjoint": Absent("a data manifest is missing, of the training data or of the other", False),
+            "disjoint": Absent(
+                "there are no two data manifests in one form, of the training data and of what it excludes",
+                required=False,
+            ),
             "readings": Absent(self._unread_engines(), required=False),
         }
         return (
@@ -237,9 +258,10 @@ class Subject:
 
     def _unread_config(self) -> Absent | None:
         """Why the rules about a config do not apply to this one: nobody has listed its family's keys."""
-        if self.family is None and (self.config or {}).get("architectures"):
+        stated = (self.config or {}).get("architectures")
+        if self.family is None and stated and isinstance(stated, list | str):  # C071: anything else
             known = ", ".join(family.title for family in FAMILIES)
-            named = quoted(str((self.config or {})["architectures"]), 80)
+            named = quoted(str(stated), 80)
             return Absent(f"{named} is not a draft that this version knows; it knows {known}")
         if self.family is not None and keys_of(self.family.name) is None:
             return Absent(f"the config keys of a {self.family.title} draft are not listed in this version")

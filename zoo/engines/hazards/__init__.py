@@ -15,9 +15,19 @@ from collections.abc import Mapping
 
 from zoo.engines.hazards import drafts, rope, serving
 from zoo.engines.hazards.model import ENGINE_NAMES, Hazard, profile_argv
-from zoo.engines.hazards.rope import amplitudes, yarn_amplitude
+from zoo.engines.hazards.rope import amplitudes, has_latent_attention, served_amplitude, yarn_amplitude
 
-__all__ = ["BF16", "ENGINE_NAMES", "HAZARDS", "Hazard", "amplitudes", "profile_argv", "yarn_amplitude"]
+__all__ = [
+    "BF16",
+    "ENGINE_NAMES",
+    "HAZARDS",
+    "Hazard",
+    "amplitudes",
+    "has_latent_attention",
+    "profile_argv",
+    "served_amplitude",
+    "yarn_amplitude",
+]
 
 BF16 = ("bf16", "bfloat16")
 
@@ -35,5 +45,6 @@ _ALL = (
     serving.REQUEST_LIMIT,
     serving.BLACKWELL,
     rope.CONTEXT,
+    drafts.LAYERS_NOT_READ,
 )
 HAZARDS: Mapping[str, Hazard] = {hazard.code: hazard for hazard in _ALL}

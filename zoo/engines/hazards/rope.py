@@ -14,23 +14,47 @@ from zoo.engines.hazards.model import Hazard, profile_argv
 from zoo.recipe.model import Profile, Recipe
 
 _HONOURS_MSCALE = Version("0.5.16")  # sgl-project/sglang#31232; 0.5.15.post1 still drops both keys
+# The only class of SGLang that reads a draft with latent attention and a rope.
+_LATENT = "Eagle3DeepseekV2ForCausalLM"
 
 
-def yarn_amplitude(rope: Mapping[str, Any], engine: str, version: Version | None = None) -> float | None:
+def yarn_amplitude(
+    rope: Mapping[str, Any], engine: str, version: Version | None = None, *, latent: bool = False
+) -> float | None:
     """The factor on cos and sin that an engine makes of YaRN keys; None where nobody has read that engine's
     source.
 
     ``engine`` is ``sglang`` (with its version) or ``transformers`` (the definition that most trainers use).
     With ``f`` the factor: SGLang before 0.5.16 takes ``0.1 ln f + 1``; later ones and transformers take the
     ratio of ``0.1 mscale ln f + 1`` and ``0.1 mscale_all_dim ln f + 1`` where both keys are there. Only
-    transformers reads ``attention_factor``, only SGLang ``attn_factor``. Sources: sglang,
-    layers/rotary_embedding/{factory,yarn}.py; transformers, modeling_rope_utils.py.
+    transformers reads ``attention_factor``, only SGLang ``attn_factor``.
+
+    ``latent``: the draft has latent attention (:func:`has_latent_attention`), for which every version of
+    SGLang builds DeepSeek's own YaRN and honours each of the two keys. Sources: sglang,
+    layers/rotary_embedding/{factory,yarn,rope_variant}.py and models/deepseek_v2.py (DeepseekV2AttentionMLA);
+    transformers, modeling_rope_utils.py.
     """
     if engine == "transformers":
         return _transformers(rope)
     if engine == "sglang" and version is not None:
-        return _sglang(rope, honoured=version >= _HONOURS_MSCALE)
+        return _deepseek(rope) if latent else _sglang(rope, honoured=version >= _HONOURS_MSCALE)
     return None
+
+
+def has_latent_attention(config: Mapping[str, Any]) -> bool:
+    """Whether SGLang serves a draft of this config.json with the attention of DeepSeek."""
+    named = config.get("architectures")
+    return isinstance(named, list) and _LATENT in named
+
+
+def _deepseek(rope: Mapping[str, Any]) -> float:
+    """DeepseekScalingRotaryEmbedding, which takes any scaled rope for YaRN; an absent mscale is 1, an absent
+    mscale_all_dim 0."""
+    if rope.get("type") == "default":
+        return 1.0
+    factor = float(rope.get("factor", 1.0))
+    ratio = _amplitude(factor, rope.get("mscale", 1.0)) / _amplitude(factor, rope.get("mscale_all_dim", 0.0))
+    return ratio * float(rope.get("attn_factor", 1.0))
 
 
 def _sglang(rope: Mapping[str, Any], *, honoured: bool) -> float:
@@ -57,9 +81,17 @@ def _amplitude(factor: float, mscale: float) -> float:
     return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
 
 
+def served_amplitude(recipe: Recipe, engine: str, version: Version) -> float | None:
+    """:func:`yarn_amplitude` of the draft that a recipe describes."""
+    latent = has_latent_attention(recipe.draft.config)
+    return yarn_amplitude(recipe.draft.rope, engine, version, latent=latent)
+
+
 def amplitudes(recipe: Recipe) -> dict[str, float]:
     """The readings of the draft's rope that are known: who reads it -> the amplitude."""
     rope = recipe.draft.rope
+    if has_latent_attention(recipe.draft.config):
+        return {"SGLang": _deepseek(rope), "transformers": _transformers(rope)}
     return {
         "SGLang <0.5.16": _sglang(rope, honoured=False),
         "SGLang >=0.5.16": _sglang(rope, honoured=True),
@@ -68,8 +100,8 @@ def amplitudes(recipe: Recipe) -> dict[str, float]:
 
 
 def _amplitude_differs(recipe: Recipe, profile: Profile) -> bool:
-    known = amplitudes(recipe)
-    return abs(known["SGLang <0.5.16"] - known["SGLang >=0.5.16"]) > 1e-6
+    known = [value for reader, value in amplitudes(recipe).items() if reader.startswith("SGLang")]
+    return max(known) - min(known) > 1e-6
 
 
 def _states_a_factor(recipe: Recipe, profile: Profile) -> bool:

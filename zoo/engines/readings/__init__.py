@@ -20,6 +20,7 @@ from zoo.engines.readings.model import (
     Refusal,
     Tensors,
 )
+from zoo.engines.readings.sglang_eagle3 import on_target
 from zoo.engines.readings.vllm_speculators import architecture_of, is_nested
 from zoo.errors import UsageError
 from zoo.printable import quoted
@@ -35,6 +36,7 @@ __all__ = [
     "Refusal",
     "Tensors",
     "known_or_refuse",
+    "knows",
     "parse_engine",
     "reading_of",
 ]
@@ -76,6 +78,14 @@ def known_or_refuse(engine: str, version: str) -> None:
         )
 
 
+def knows(engine: str, version: str, config: Mapping[str, Any]) -> bool:
+    """Whether this engine version has a class for the draft of ``config``: for one of its architectures."""
+    profile = next(each for each in PROFILES if (each.engine, each.version) == (engine, version))
+    named = config.get("architectures")
+    names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+    return any(name in profile.architectures for name in names)
+
+
 def _known() -> list[str]:
     return [f"{engine}=={version}" for engine, version in KNOWN]
 
@@ -87,10 +97,12 @@ def reading_of(
     tensors: Tensors,
     *,
     target_layers: int | None = None,
+    target_type: str | None = None,
 ) -> EngineReading:
     """What ``engine`` at ``version`` makes of a draft with this config.json and these tensors.
 
-    ``target_layers`` is the depth of the target that the draft serves, if it is known. The algorithm is taken
+    ``target_layers`` is the depth of the target that the draft serves, ``target_type`` its model_type, where
+    they are known. The algorithm is taken
     to be the one that the architecture belongs to. Never raises because of what config and tensors hold.
 
     Raises:
@@ -107,7 +119,7 @@ def reading_of(
         reason = f"a value of config.json has no meaning here ({type(error).__name__}: {error})"
         refusal = Refusal("config", reason, profile.source)
         return EngineReading(engine, version, refusals=(refusal,), fates=dict.fromkeys(tensors, Fate.REFUSED))
-    return made
+    return made if target_type is None or engine != "sglang" else on_target(made, target_type)
 
 
 def _not_readable(

@@ -4,7 +4,7 @@ they are."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from zoo.drafts.family import NotInventoriedError
@@ -14,21 +14,31 @@ from zoo.recipe.model import Profile, Recipe
 
 if TYPE_CHECKING:
     from zoo.checkpoint.model import Checkpoint
+    from zoo.checkpoint.target import TargetModel
 
 
 @dataclass(frozen=True, slots=True)
 class DraftView:
     """A draft as an engine would meet it. ``implied``: by a recipe, no file was there. ``tensors`` is None
-    where nobody can say which the draft has."""
+    where nobody can say which the draft has; ``target_type`` is the model_type of the target, where its files
+    are at hand."""
 
     config: Mapping[str, Any]
     tensors: Tensors | None
     target_layers: int | None
     implied: bool
+    target_type: str | None = None
 
     def read_by(self, engine: str, version: str) -> EngineReading:
         tensors = self.tensors if self.tensors is not None else {}
-        return reading_of(engine, version, self.config, tensors, target_layers=self.target_layers)
+        return reading_of(
+            engine,
+            version,
+            self.config,
+            tensors,
+            target_layers=self.target_layers,
+            target_type=self.target_type,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +70,23 @@ def found_in(checkpoint: Checkpoint, recipe: Recipe | None) -> DraftView | None:
     return DraftView(checkpoint.config, tensors, depth, implied=False)
 
 
-def draft_of(recipe: Recipe | None, checkpoint: Checkpoint | None) -> DraftView | None:
-    """The draft of the file or, where there is no readable one, of the recipe."""
+def draft_of(
+    recipe: Recipe | None, checkpoint: Checkpoint | None, target: TargetModel | None = None
+) -> DraftView | None:
+    """The draft of the file or, where there is no readable one, of the recipe; before ``target``, where its
+    files are at hand."""
     found = None if checkpoint is None else found_in(checkpoint, recipe)
-    if found is not None or recipe is None or checkpoint is not None:
-        return found
-    return implied_by(recipe)
+    if found is None and recipe is not None and checkpoint is None:
+        found = implied_by(recipe)
+    return found and before(found, target)
+
+
+def before(draft: DraftView, target: TargetModel | None) -> DraftView:
+    """The draft before a target that is known by its own files."""
+    if target is None:
+        return draft
+    depth = target.layers if draft.target_layers is None else draft.target_layers
+    return replace(draft, target_layers=depth, target_type=target.model_type or None)
 
 
 def pinned(profile: Profile) -> tuple[str, str] | None:
@@ -75,7 +96,10 @@ def pinned(profile: Profile) -> tuple[str, str] | None:
 
 
 def judged(
-    recipe: Recipe | None, checkpoint: Checkpoint | None, engines: tuple[tuple[str, str], ...]
+    recipe: Recipe | None,
+    checkpoint: Checkpoint | None,
+    engines: tuple[tuple[str, str], ...],
+    target: TargetModel | None = None,
 ) -> tuple[Judged, ...] | None:
     """The readings that rules judge: of a recipe, by the engines of its profiles; of a folder on its own, by
     the engines that the user named. None where there is nothing to judge.
@@ -83,10 +107,11 @@ def judged(
     A recipe is judged by what it describes. Where a file differs from that, the I and C rules say so.
     """
     if recipe is not None:
-        draft = implied_by(recipe)
+        draft = before(implied_by(recipe), target)
         pairs = [(profile, pair) for profile in recipe.profiles if (pair := pinned(profile)) is not None]
         return tuple(Judged(draft.read_by(*pair), draft, profile) for profile, pair in pairs) or None
     found = None if checkpoint is None else found_in(checkpoint, None)
     if found is None:
         return None
+    found = before(found, target)
     return tuple(Judged(found.read_by(*pair), found) for pair in engines) or None

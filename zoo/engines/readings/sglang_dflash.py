@@ -348,11 +348,14 @@ class DSparkDraft(DFlashDraft):
         kind = block.get("markov_head_type", seen.get("markov_head_type"))
         config = "sglang speculative/dspark_components/dspark_config.py"
         if not rank:
-            raise Refused("DSpark draft requires markov_rank > 0, got markov_rank=0", config)
+            reason = "DSpark draft requires markov_rank > 0, got markov_rank=0"
+            raise Refused(reason, config, key="markov_rank")
         if kind is None:
-            raise Refused("DSpark requires markov_head_type when markov_rank > 0, got None", config)
+            reason = "DSpark requires markov_head_type when markov_rank > 0, got None"
+            raise Refused(reason, config, key="markov_rank")
         if block.get("mask_token_id", seen.get("mask_token_id")) is None:
-            raise Refused("DSpark requires mask_token_id to be set in the draft model config", config)
+            reason = "DSpark requires mask_token_id to be set in the draft model config"
+            raise Refused(reason, config, key="mask_token_id")
         # The head is built from the top level alone (build_markov_head), whatever the parser found.
         built = self._integer("markov_rank", seen.get("markov_rank", 0) or 0, 0)
         if not built:
@@ -360,6 +363,7 @@ class DSparkDraft(DFlashDraft):
                 "DSpark requires markov_rank > 0, got markov_rank=0: the head is built from the top level of "
                 f"config.json, and the rank of {rank} stands only in dflash_config",
                 f"{_DSPARK}, build_markov_head",
+                key="markov_rank",
             )
         self.markov_rank = built
         self.markov_kind = str(seen.get("markov_head_type", "vanilla")).lower()

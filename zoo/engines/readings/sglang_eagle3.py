@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from zoo.engines.readings.model import Fate, LayerIds, Missing, Refusal, Tensors
+from zoo.engines.readings.model import EngineReading, Fate, LayerIds, Missing, Refusal, Tensors
 from zoo.engines.readings.parameters import (
     Load,
     Parameter,
@@ -22,6 +23,7 @@ from zoo.engines.readings.parameters import (
     whole,
 )
 from zoo.engines.readings.sglang_dflash import Refused
+from zoo.engines.readings.words import joined
 
 _LLAMA = "sglang models/llama_eagle3.py"
 _MLA = "sglang models/kimi_k25_eagle3.py"
@@ -38,6 +40,10 @@ _LEGACY = {
     "aux_norm_mid": "fc_norm.1",
     "aux_norm_high": "fc_norm.2",
 }
+# How the note about such a target begins while it is not known. These have the class of DeepSeek V2, or
+# (GLM-4-lite) the same set_eagle3_layers_to_capture, in 0.5.14 and 0.5.23.
+OPEN_TARGET = "on a DeepSeek, Kimi K2 or GLM-4-lite target it taps the layer before each of"
+DEEPSEEK_LIKE = "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm4_moe_lite glm_moe_dsa".split()
 BLOCK_KEYS = {
     "0.5.14": ("eagle_aux_hidden_state_layer_ids", "use_aux_hidden_state"),
     "0.5.23": ("eagle_aux_hidden_state_layer_ids", "norm_before_fc", "use_aux_hidden_state"),
@@ -64,7 +70,8 @@ class Eagle3Draft:
 
     def _head(self) -> None:
         if not self.tied and "draft_vocab_size" not in self.seen:
-            raise Refused("config.json has no draft_vocab_size (AttributeError)", _LLAMA)
+            reason = "config.json has no draft_vocab_size (AttributeError)"
+            raise Refused(reason, _LLAMA, key="draft_vocab_size")
         self.head_from_target = not self.tied and self.seen["draft_vocab_size"] is None
         self.vocab = self.seen.get("vocab_size", 0)
         self.draft_vocab = self.vocab if self.tied else (self.seen.get("draft_vocab_size") or self.vocab)
@@ -99,8 +106,8 @@ class Eagle3Draft:
             return LayerIds(None if depth is None else (1, depth // 2 - 1, depth - 4), guessed=True)
         if ids[0] != 1:
             self.notes.append(
-                "on a DeepSeek, Kimi K2 or GLM-4-lite target it taps the layer before each of these, since "
-                "the first id is not 1 (sgl-project/sglang#25454)"
+                f"{OPEN_TARGET} {joined([str(each) for each in ids])}, since the first id is not 1 "
+                "(sgl-project/sglang#25454)"
             )
         return LayerIds(tuple(ids))
 
@@ -302,6 +309,22 @@ class Eagle3MLADraft(Eagle3Draft):
                 made.put(found[shard], tensors[found[shard]][1], parameter, shard)
 
 
+def on_target(reading: EngineReading, model_type: str) -> EngineReading:
+    """The reading of an EAGLE3 draft before a known target: which layers are tapped is then no question."""
+    open_notes = [note for note in reading.notes if note.startswith(OPEN_TARGET)]
+    ids = None if reading.layer_ids is None else reading.layer_ids.after
+    if not open_notes or ids is None:
+        return reading
+    notes = tuple(note for note in reading.notes if note not in open_notes)
+    if model_type not in DEEPSEEK_LIKE:
+        return replace(reading, notes=notes)
+    taps = tuple(each - 1 for each in ids)
+    said = (
+        f"on this target ({model_type}) it taps the outputs of layers {joined([str(each) for each in taps])}"
+    )
+    return replace(reading, layer_ids=LayerIds(taps), notes=(*notes, f"{said} (sgl-project/sglang#25454)"))
+
+
 def check_silu(seen: Mapping[str, Any], source: str) -> None:
     """Llama, Qwen3 and DeepSeek MLPs of every engine read here."""
     act = seen.get("hidden_act")
@@ -312,7 +335,12 @@ def check_silu(seen: Mapping[str, Any], source: str) -> None:
 
 
 def check_layers(seen: Mapping[str, Any]) -> Refusal | None:
-    """A number of layers that no draft has, before anything is built from it."""
+    """A number of layers that no draft has, or a size that is no integer, before anything is built from it.
+    Both engines end in a TypeError there."""
+    for key in ("draft_vocab_size", "target_hidden_size", "num_aux_hidden_states"):
+        size = seen.get(key)
+        if size is not None and type(size) is not int:
+            return Refusal("config", f"{key} is {size!r}, not an integer", "zoo", key=key)
     layers = seen.get("num_hidden_layers")
     if not isinstance(layers, int) or isinstance(layers, bool) or not 0 < layers <= 1000:
         return Refusal("config", f"num_hidden_layers {layers!r} is no number of draft layers", "zoo")

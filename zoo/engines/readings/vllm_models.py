@@ -241,7 +241,8 @@ class DSpark(DFlash):
         self.notes.pop()
         if not isinstance(seen.get("markov_rank"), int):
             nested = " (it stands in dflash_config, which is not read)" if "markov_rank" in self.block else ""
-            raise Refused(f"config.json has no top-level markov_rank{nested} (AttributeError)", source)
+            reason = f"config.json has no top-level markov_rank{nested} (AttributeError)"
+            raise Refused(reason, source, key="markov_rank")
         self.block_size = seen.get("block_size")
 
     def _inner(self) -> dict[str, Parameter]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from zoo.engines.readings.model import EngineReading, Fate, Missing
 from zoo.printable import quoted
@@ -46,13 +46,19 @@ def grouped(tensors: Iterable[str]) -> dict[str, list[str]]:
     return {label: found[label] for label in order if label in found}
 
 
-def spoken(tensors: Iterable[str]) -> str:
-    """``the Markov head and the confidence head``; a single tensor by its name."""
-    names = list(tensors)
-    labels = list(grouped(names))
-    if len(names) <= SHOWN and labels in (["other tensors"], ["the layers"]):
-        labels = [quoted(name) for name in names]
-    return _and(labels)
+def spoken(tensors: Iterable[str], whole: Collection[str] = ()) -> str:
+    """``the Markov head and the confidence head``. Tensors of which ``whole``, all that the draft has, holds
+    more of the same group are no group: a few go by their names, many by their number."""
+    parts: list[str] = []
+    for label, members in grouped(tensors).items():
+        all_of_it = len(members) >= sum(group_of(name) == label for name in whole)
+        if all_of_it and (len(members) > SHOWN or label not in ("other tensors", "the layers")):
+            parts.append(label)
+        elif len(members) <= SHOWN:
+            parts += [quoted(name) for name in members]
+        else:
+            parts.append(f"{len(members)} tensors of {label}")
+    return joined(parts)
 
 
 def sentences(reading: EngineReading) -> list[str]:
@@ -63,7 +69,8 @@ def sentences(reading: EngineReading) -> list[str]:
     if reading.refusals:
         lines = [f"{name} refuses to start: {refusal.reason}." for refusal in reading.refusals[:SHOWN]]
         more = len(reading.refusals) - SHOWN
-        return lines if more <= 0 else [*lines, f"{name}: and {more} more reasons."]
+        rest = "one more reason" if more == 1 else f"{more} more reasons"
+        return lines if more <= 0 else [*lines, f"{name}: and {rest}."]
     said = [
         *_ignored(name, reading),
         *_unfilled(name, reading),
@@ -73,7 +80,7 @@ def sentences(reading: EngineReading) -> list[str]:
     ]
     if reading.ignored_keys:
         said.append(
-            f"{name} never looks at {_and([quoted(key) for key in reading.ignored_keys])} of config.json."
+            f"{name} never looks at {joined([quoted(key) for key in reading.ignored_keys])} of config.json."
         )
     return said
 
@@ -82,7 +89,7 @@ def _ignored(name: str, reading: EngineReading) -> list[str]:
     ignored = reading.tensors(Fate.IGNORED)
     if not ignored:
         return []
-    return [f"{name} will ignore {_count(ignored)} of this file: {spoken(ignored)}."]
+    return [f"{name} will ignore {_count(ignored)} of this file: {spoken(ignored, reading.fates)}."]
 
 
 def _unfilled(name: str, reading: EngineReading) -> list[str]:
@@ -90,14 +97,12 @@ def _unfilled(name: str, reading: EngineReading) -> list[str]:
     random = [tensor for tensor, held in reading.missing.items() if held is Missing.RANDOM]
     if random:
         lines.append(
-            f"{name} finds no tensor for {_count(random, 'parameter')}, which keep what was in memory: "
-            f"{_some(random)}."
+            f"{name} finds no tensor for {_count(random, 'parameter')}, "
+            f"which {'keeps' if len(random) == 1 else 'keep'} what was in memory: {_some(random)}."
         )
     default = [tensor for tensor, held in reading.missing.items() if held is Missing.DEFAULT]
     if "d2t" in default:
-        lines.append(
-            f"{name} finds no d2t and takes the ids of the draft for those of the target."
-        )
+        lines.append(f"{name} finds no d2t and takes the ids of the draft for those of the target.")
     rest = [tensor for tensor in default if tensor != "d2t"]
     if rest:
         lines.append(f"{name} finds no tensor for {_some(rest)} and keeps the value it was built with.")
@@ -112,7 +117,7 @@ def _read(name: str, reading: EngineReading) -> list[str]:
     borrowed += [tensor for tensor, held in reading.missing.items() if held is Missing.BORROWED]
     if borrowed:
         plain = [tensor.removeprefix("model.").removesuffix(".weight") for tensor in borrowed]
-        parts.append(f"{_and(plain)} {'is' if len(plain) == 1 else 'are'} borrowed from the target")
+        parts.append(f"{joined(plain)} {'is' if len(plain) == 1 else 'are'} borrowed from the target")
     skipped = reading.tensors(Fate.SKIPPED)
     if skipped:
         parts.append(f"it does not need {spoken(skipped) if len(skipped) > SHOWN else _some(skipped)}")
@@ -136,5 +141,6 @@ def _some(names: list[str]) -> str:
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
-def _and(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def joined(parts: Sequence[str], word: str = "and") -> str:
+    """``a, b and c``; "" for nothing."""
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)

@@ -106,7 +106,9 @@ def reference(
 
     kind = torch.float32 if dtype is None else dtype
     if family_with_reference(config) == "dflash":
-        return dflash.DFlash(weights, dflash.reading(config, engine, target_layers=target_layers), device, kind)
+        return dflash.DFlash(
+            weights, dflash.reading(config, engine, target_layers=target_layers), device, kind
+        )
     if steps is None:
         raise UsageError(
             "an EAGLE3 draft proposes as many tokens as its launch command says",

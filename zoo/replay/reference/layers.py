@@ -57,7 +57,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 def greedy_tokens(states: Tensor, head: Tensor) -> Tensor:
     """The likeliest token [R] for each state [R, H] under head [V, H]; never all logits at once."""
-    return torch.cat([linear(some.to(head.dtype), head).argmax(-1) for some in states.split(_ROWS)])
+    rows = torch.split(states.to(head.dtype), _ROWS)
+    return torch.cat([linear(some, head).argmax(-1) for some in rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Layer:
         return x + self.down(silu(self.gate(inner)) * self.up(inner))
 
     def _heads(self, x: Tensor, norm: Tensor | None) -> Tensor:
-        x = x.unflatten(-1, (-1, self.sizes.head_dim))
+        x = x.view(len(x), -1, self.sizes.head_dim)
         if norm is not None:
             x = rms_norm(x, norm, self.sizes.eps)
         return x.transpose(0, 1)

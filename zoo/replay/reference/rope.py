@@ -50,7 +50,11 @@ def rope_of(config: Mapping[str, Any], head_dim: int, engine: Engine | None) -> 
     rope = _parameters(config)
     kind = rope["type"]
     # As transformers: rotated parts, other orders and multimodal positions are other formulas.
-    for key, plain in (("partial_rotary_factor", 1.0), ("mrope_section", None), ("extrapolation_factor", 1.0)):
+    for key, plain in (
+        ("partial_rotary_factor", 1.0),
+        ("mrope_section", None),
+        ("extrapolation_factor", 1.0),
+    ):
         stated = rope.get(key, config.get(key))
         if stated is not None and stated != plain:
             raise NoReferenceError(f"no reference for {key} {quoted(str(stated))} in config.json")
@@ -66,6 +70,8 @@ def rope_of(config: Mapping[str, Any], head_dim: int, engine: Engine | None) -> 
         amplitude = _amplitude(rope, engine)
     except KeyError as error:
         raise NoReferenceError(f"rope of type {kind} without {error.args[0]} in config.json") from None
+    if not made.isfinite().all() or not math.isfinite(amplitude):
+        raise NoReferenceError(f"rope of type {kind} with frequencies or an amplitude that are not finite")
     return Rope(tuple(made.tolist()), amplitude)
 
 
@@ -97,7 +103,7 @@ def _default(powers: Tensor, theta: float, rope: Mapping[str, Any]) -> Tensor:
 
 
 def _linear(powers: Tensor, theta: float, rope: Mapping[str, Any]) -> Tensor:
-    return 1.0 / powers / rope["factor"]
+    return 1.0 / powers / float(rope["factor"])
 
 
 def _llama3(powers: Tensor, theta: float, rope: Mapping[str, Any]) -> Tensor:
@@ -116,8 +122,8 @@ def _llama3(powers: Tensor, theta: float, rope: Mapping[str, Any]) -> Tensor:
 def _yarn(powers: Tensor, theta: float, rope: Mapping[str, Any]) -> Tensor:
     """NTK by parts: dimensions that turn more than ``beta_fast`` times over the original length stay, those
     that turn less than ``beta_slow`` times are slowed down by ``factor``, with a ramp between."""
-    factor, longest = rope["factor"], rope["original_max_position_embeddings"]
-    half = powers.numel()
+    factor, longest = float(rope["factor"]), float(rope["original_max_position_embeddings"])
+    half: int = powers.numel()
 
     def dimension(turns: float) -> float:
         return (2 * half * math.log(longest / (turns * 2 * math.pi))) / (2 * math.log(theta))

@@ -4,4 +4,4 @@ from tests.corpus.families import Draft, domino, dspark, write
 
 
 def make(folder: Path) -> None:
-    write(folder, Draft("dspark", dspark().config, domino().tensors))
+    write(folder, Draft("dspark", dspark(at_the_top=True).config, domino().tensors))

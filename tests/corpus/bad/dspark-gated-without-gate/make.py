@@ -4,6 +4,6 @@ from tests.corpus.families import dspark, write
 
 
 def make(folder: Path) -> None:
-    draft = dspark()
-    draft.config["dflash_config"]["markov_head_type"] = "gated"
+    draft = dspark(at_the_top=True)
+    draft.config["markov_head_type"] = "gated"
     write(folder, draft)

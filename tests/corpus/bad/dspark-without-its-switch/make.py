@@ -4,6 +4,6 @@ from tests.corpus.families import dspark, write
 
 
 def make(folder: Path) -> None:
-    draft = dspark()
-    del draft.config["dflash_config"]["enable_confidence_head"]
+    draft = dspark(at_the_top=True)
+    del draft.config["enable_confidence_head"]
     write(folder, draft)

@@ -1,18 +1,15 @@
 import json
 from pathlib import Path
 
-from tests.corpus.families import deeper, eagle3, recipe, write
-
-COMMAND = '--speculative-config \'{"model": "{draft}", "method": "eagle3", "num_speculative_tokens": 3}\''
+from tests.corpus.families import deeper, eagle3, on_vllm, recipe, write
 
 
 def make(folder: Path) -> None:
     draft = deeper(eagle3(layer="layers.0"))
     write(folder, draft)
     recipe(folder, draft)
-    path = folder.parent / "recipes" / "profiles" / "one-gpu.yaml"
-    profile = json.loads(path.read_text())
-    profile |= {"engine": "vllm==0.33.0", "command": "vllm serve", "args": ["{target}", COMMAND]}
-    path.write_text(json.dumps(profile))
+    on_vllm(folder, caveats=["E040"])
     stated = folder.parent / "recipes" / "draft.yaml"
-    stated.write_text(json.dumps(json.loads(stated.read_text()) | {"caveats": []}))
+    described = json.loads(stated.read_text())
+    described["waivers"].append({"code": "E040", "reason": "another case", "until": "9999-12-31"})
+    stated.write_text(json.dumps(described))

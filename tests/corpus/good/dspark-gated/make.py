@@ -4,4 +4,4 @@ from tests.corpus.families import dspark, write
 
 
 def make(folder: Path) -> None:
-    write(folder, dspark("gated"))
+    write(folder, dspark("gated", at_the_top=True))

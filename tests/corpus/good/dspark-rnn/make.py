@@ -4,4 +4,4 @@ from tests.corpus.families import dspark, write
 
 
 def make(folder: Path) -> None:
-    write(folder, dspark("rnn"))
+    write(folder, dspark("rnn", at_the_top=True))

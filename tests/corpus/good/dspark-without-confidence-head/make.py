@@ -4,4 +4,4 @@ from tests.corpus.families import dspark, write
 
 
 def make(folder: Path) -> None:
-    write(folder, dspark(confidence=False))
+    write(folder, dspark(confidence=False, at_the_top=True))

@@ -4,4 +4,8 @@ from tests.corpus.families import dspark, write
 
 
 def make(folder: Path) -> None:
-    write(folder, dspark())
+    draft = dspark()
+    own = draft.config["dflash_config"]
+    head = {key: value for key, value in own.items() if "markov" in key or "confidence" in key}
+    draft.config.update(head)
+    write(folder, draft)

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from tests.corpus.families import peagle, write
+from tests.corpus.families import peagle, speculators, write
 
 
 def make(folder: Path) -> None:
-    write(folder, peagle())
+    write(folder, speculators(peagle()))

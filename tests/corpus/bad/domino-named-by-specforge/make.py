@@ -4,4 +4,4 @@ from tests.corpus.families import domino, write
 
 
 def make(folder: Path) -> None:
-    write(folder, domino("DFlashDraftModel"))
+    write(folder, domino())

@@ -1,0 +1,7 @@
+from pathlib import Path
+
+from tests.corpus.families import dspark, write
+
+
+def make(folder: Path) -> None:
+    write(folder, dspark())

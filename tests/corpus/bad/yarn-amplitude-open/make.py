@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from tests.corpus.kit import good_draft
+
+
+def make(folder: Path) -> None:
+    keys = {"factor": 4, "original_max_position_embeddings": 128, "mscale": 1.0, "mscale_all_dim": 1.0}
+    good_draft(folder, rope_scaling={"rope_type": "yarn", **keys})
