@@ -198,7 +198,10 @@ def _show(
 
     if stats:
         from zoo.report.numbers import numbers_json, render_numbers
-    drafts = [draft_of(run.subject.recipe, run.subject.checkpoint, run.subject.target) if engines else None for run in runs]
+    drafts = [
+        draft_of(run.subject.recipe, run.subject.checkpoint, run.subject.target) if engines else None
+        for run in runs
+    ]
     readings = [[draft.read_by(*pair) for pair in engines] if draft else [] for draft in drafts]
     implied = [draft is not None and draft.implied for draft in drafts]
     if form == "json":
