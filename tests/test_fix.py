@@ -142,6 +142,31 @@ def test_a_good_draft_is_not_copied_and_a_full_folder_not_written_to(run_zoo: Ru
     assert "is not empty" in ran.err
 
 
+@pytest.mark.parametrize("way", ["inside", "empty folder inside", "through a link"])
+def test_a_copy_inside_the_original_is_refused(run_zoo: Run, tmp_path: Path, way: str) -> None:
+    kit.good_draft(tmp_path / "draft")
+    kit.renamed(tmp_path / "draft", lambda name: f"module.{name}")
+    out = tmp_path / "draft" / "sub" / "mended"
+    if way != "inside":
+        out.mkdir(parents=True)
+    if way == "through a link":
+        (tmp_path / "link").symlink_to(out)
+        out = tmp_path / "link"
+    before = sorted(tmp_path.rglob("*"))
+    ran = run_zoo("fix", f"{tmp_path}/draft", "--out", out)
+    assert ran.status == 2
+    assert "which must stay as it is" in ran.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_copy_beside_the_original_with_its_name_as_prefix_is_none_inside_it(
+    run_zoo: Run, tmp_path: Path
+) -> None:
+    kit.good_draft(tmp_path / "draft")
+    kit.renamed(tmp_path / "draft", lambda name: f"module.{name}")
+    assert run_zoo("fix", f"{tmp_path}/draft", "--out", tmp_path / "draft-mended").status == 0
+
+
 def test_a_header_that_cannot_be_understood_cannot_be_mended(run_zoo: Run, tmp_path: Path) -> None:
     kit.good_draft(tmp_path / "draft")
     (tmp_path / "draft" / kit.WEIGHTS).write_bytes(b"not safetensors")

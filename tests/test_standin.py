@@ -143,6 +143,23 @@ def test_a_place_that_holds_something_is_refused_and_left_alone(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "zoo"]
 
 
+@pytest.mark.parametrize("where", ["sub", "sub/deeper"])
+def test_a_stand_in_is_not_written_into_the_real_draft(
+    tmp_path: Path, run_zoo: Callable[..., Ran], where: str
+) -> None:
+    make_zoo(tmp_path / "zoo")
+    recipe = usable_recipe(find_zoo(tmp_path / "zoo"), "tiny")
+    real = tmp_path / "zoo" / recipe.checkpoint.source
+    if not real.is_dir():
+        write_standin(recipe, real)
+    before = sorted(real.rglob("*"))
+    assert before
+    ran = run_zoo("--zoo", tmp_path / "zoo", "standin", "tiny", "--out", real / where)
+    assert ran.status == 2
+    assert "which must stay as it is" in ran.err
+    assert sorted(real.rglob("*")) == before
+
+
 @pytest.mark.parametrize("how", ["empty", "link to empty", "below missing folders"])
 def test_a_place_that_is_free_is_used(tiny: Recipe, tmp_path: Path, how: str) -> None:
     out = tmp_path / "a" / "b" / "out"

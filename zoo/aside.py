@@ -20,13 +20,22 @@ from zoo.printable import quoted
 
 
 @contextmanager
-def built_aside(out: Path) -> Iterator[Path]:
+def built_aside(out: Path, keep_out_of: Path | None = None) -> Iterator[Path]:
     """A hidden folder beside ``out`` that becomes ``out`` if the block succeeds, and is removed if it does
-    not."""
+    not.
+
+    Raises:
+        UsageError: ``out`` is a file, is not empty, or lies in the folder ``keep_out_of``, links resolved.
+    """
     out = out.resolve()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         what = "is not empty" if out.is_dir() else "is a file"
         raise UsageError(f"{quoted(str(out))} {what}", hint="name a folder that does not exist yet")
+    if keep_out_of is not None and out.is_relative_to(keep_out_of.resolve()):
+        raise UsageError(
+            f"{quoted(str(out))} is inside {quoted(str(keep_out_of))}, which must stay as it is",
+            hint="name a folder outside it",
+        )
     made = [parent for parent in out.parents if not parent.exists()]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

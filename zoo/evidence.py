@@ -222,10 +222,6 @@ def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> s
         return f"the recipe declares no profile {record.subject}"
     if basis_digest(recipe, basis, record.checkpoint_digest, record.settings) != record.basis_digest:
         return "what it depends on (target, draft, profile or settings) has changed since"
-    if record.kind == "replay" and "replay" in recipe.gates:
-        from zoo.replay.settings import other_settings
-
-        return other_settings(recipe, record.subject, record.settings)
     return ""
 
 

@@ -122,11 +122,11 @@ def write_fixed(checkpoint: Checkpoint, changes: Mapping[str, Change], out: Path
     """Write the checkpoint with ``changes`` to the new folder ``out``; every other file is copied as it is.
 
     Raises:
-        UsageError: ``out`` exists and is not empty.
+        UsageError: ``out`` exists and is not empty, or lies inside the checkpoint.
         OSError: a file cannot be read or written; nothing is left behind.
     """
     weights = {file.name: file for file in checkpoint.weights}
-    with built_aside(out) as folder:
+    with built_aside(out, keep_out_of=checkpoint.root) as folder:
         for name in checkpoint.files:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)

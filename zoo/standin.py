@@ -68,11 +68,15 @@ class Standin:
     nbytes: int
 
 
-def write_standin(recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE) -> Standin:
-    """Write a stand-in for ``recipe`` into the folder ``out``, which must not exist or be empty.
+def write_standin(
+    recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE, keep_out_of: Path | None = None
+) -> Standin:
+    """Write a stand-in for ``recipe`` into the folder ``out``, which must not exist or be empty, nor lie in
+    ``keep_out_of``, the folder of the real draft.
 
     Raises:
-        UsageError: ``out`` holds something, or the recipe's config does not describe a draft.
+        UsageError: ``out`` holds something or lies in ``keep_out_of``, or the recipe's config describes no
+            draft.
         OSError: the folder cannot be made or written to; nothing is left behind.
     """
     config = config_of(recipe)
@@ -87,7 +91,7 @@ def write_standin(recipe: Recipe, out: Path, fill: Fill = Fill.SPARSE) -> Standi
     mark = f"{recipe.name} {recipe.version}: right shapes, no trained weights"
     metadata = {"format": "pt", STANDIN_KEY: mark}
     maps = _maps(tensors, recipe.target.vocab_size)
-    with built_aside(out) as folder:
+    with built_aside(out, keep_out_of) as folder:
         for name, kind in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from zoo.digests import basis_digest
 from zoo.evidence import Engine, Evidence, Result, evidence_folder, write_evidence
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
+from zoo.replay.settings import settings_of
 from zoo.results import Outcome
 from zoo.workspace import Zoo, find_zoo
 
@@ -62,7 +63,7 @@ def record(
     """A consistent record, bound to ``recipe`` and to DIGEST."""
     counts = {"accept_histogram": HISTOGRAM, "verify_steps": 100, "correct_drafts": 270, "accept_length": 3.7}
     inputs = {"sha256": "b" * 64, "about": "held-out conversations", "count": 28}
-    settings = {"temperature": 0}
+    settings = {"temperature": 0} | (settings_of(recipe).as_json() if kind == "replay" else {})
     profiles = {profile.name: profile.data for profile in recipe.profiles}
     reason = "" if outcome is Outcome.PASSED else "below the floor"
     return Evidence(

@@ -57,22 +57,22 @@ def base(folder: Path, *, same: Sequence[str] = (), unchanged: Sequence[str] = (
     edit_recipe(folder, "target: big", f"target: big\n{line}")
 
 
-def data_manifest(folder: Path, name: str, hashes: Sequence[str], **changes: Any) -> str:
-    """A data manifest beside the recipe; its file name."""
+def data_manifest(folder: Path, stem: str, hashes: Sequence[str], **changes: Any) -> str:
+    """A data manifest beside the recipe, which calls its data ``stem``, as its file; its file name."""
     manifest = {
         "schema": "data-manifest/1",
-        "name": name,
+        "name": stem,
         "normalisation": "messages as canonical JSON",
         "conversations": list(hashes),
     }
-    file = f"{name}.data.json"
+    file = f"{stem}.data.json"
     (folder.parent / "recipes" / file).write_text(json.dumps(manifest | changes))
     return file
 
 
 def training_data(folder: Path, **data: Any) -> None:
     """Write ``training.data`` of the recipe."""
-    text = json.dumps({"name": "agent traffic", **data})
+    text = json.dumps({"name": "traffic", **data})
     edit_recipe(folder, "manifest: unknown", f"manifest: unknown\n  data: {text}")
 
 

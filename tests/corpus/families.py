@@ -143,6 +143,31 @@ def deeper(draft: Draft) -> Draft:
     return replace(draft, config=draft.config | {"num_hidden_layers": 2}, tensors=tensors)
 
 
+def latent(draft: Draft) -> Draft:
+    """An EAGLE3 draft with the tensors and dimensions of multi-head latent attention (MLA) instead."""
+    query, latent_rank, content, rotated, value = 8, 8, 8, 4, 8
+    shapes: dict[str, tuple[int, ...]] = {
+        "q_a_proj": (query, 2 * HIDDEN),
+        "q_a_layernorm": (query,),
+        "q_b_proj": (HEADS * (content + rotated), query),
+        "kv_a_proj_with_mqa": (latent_rank + rotated, 2 * HIDDEN),
+        "kv_a_layernorm": (latent_rank,),
+        "kv_b_proj": (HEADS * (content + value), latent_rank),
+        "o_proj": (HIDDEN, HEADS * value),
+    }
+    kept = {name: tensor for name, tensor in draft.tensors.items() if "self_attn" not in name}
+    attention = {f"midlayer.self_attn.{name}.weight": shape for name, shape in shapes.items()}
+    own = {
+        "architectures": ["Eagle3DeepseekV2ForCausalLM"],
+        "q_lora_rank": query,
+        "kv_lora_rank": latent_rank,
+        "qk_nope_head_dim": content,
+        "qk_rope_head_dim": rotated,
+        "v_head_dim": value,
+    }
+    return replace(draft, config=draft.config | own, tensors=kept | _filled(attention))
+
+
 def peagle() -> Draft:
     """26 tensors at two layers: the first reads 2 x hidden; ``mask_hidden`` is a bare parameter."""
     shapes: dict[str, tuple[int, ...]] = {

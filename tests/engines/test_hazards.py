@@ -67,6 +67,11 @@ def with_profile(kimi_zoo: Zoo) -> Callable[..., Recipe]:
         ({**ROPE, "attn_factor": 2.0}, "sglang", "0.5.23", 2.0),
         ({"type": "yarn", "factor": 1}, "sglang", "0.5.14", 1.0),
         ({"type": "default"}, "sglang", "0.5.14", 1.0),
+        (ROPE, "vllm", "0.33.0", 1.0),
+        ({"type": "yarn", "factor": 64}, "vllm", "0.33.0", 1.4159),
+        ({**ROPE, "attention_factor": 1.5}, "vllm", "0.33.0", 1.5),
+        ({**ROPE, "attn_factor": 2.0}, "vllm", "0.33.0", 1.0),
+        ({"type": "default"}, "vllm", "0.33.0", 1.0),
     ],
 )
 def test_the_yarn_amplitude_is_the_one_that_the_engine_uses(
@@ -103,7 +108,26 @@ def test_the_amplitude_of_a_draft_with_latent_attention_does_not_depend_on_the_v
     recipe = edited(change)
     assert "E001" not in threats(recipe)
     assert found(recipe, "E001") == found(recipe, "E004") == []
-    assert amplitudes(recipe) == {"SGLang": 1.0, "transformers": 1.0}
+    assert amplitudes(recipe) == {"SGLang": 1.0, "vLLM 0.33.0": 1.0, "transformers": 1.0}
+
+
+def test_vllm_reads_both_keys_of_latent_attention_and_no_attn_factor() -> None:
+    version = Version("0.33.0")
+    assert yarn_amplitude({**ROPE, "attn_factor": 2.0}, "vllm", version, latent=True) == pytest.approx(1.0)
+    only_one = {"type": "yarn", "factor": 64, "mscale": 0.5}
+    assert yarn_amplitude(only_one, "vllm", version, latent=True) == pytest.approx(1.20794, abs=5e-5)
+
+
+def test_the_amplitude_of_a_vllm_profile_is_judged(kimi: Recipe) -> None:
+    profile = replace(kimi.profiles[0], engine="vllm", version=Version("0.33.0"))
+    rope = {**kimi.draft.rope, "attention_factor": 1.4159}
+    for stated, served in ((kimi.draft.rope, "1"), (rope, "1.4159")):
+        draft = replace(kimi.draft, rope=stated, amplitude_as_trained=1.2)
+        recipe = replace(kimi, profiles=(profile,), draft=draft)
+        assert "E001" in threats(recipe)
+        (finding,) = found(recipe, "E004")
+        assert f"vLLM 0.33.0 scales cos and sin by {served}, but" in finding.message
+        assert not any("caveat E001" in each.message for each in found(recipe, "E005"))
 
 
 def test_an_engine_whose_source_nobody_read_has_no_known_amplitude() -> None:
@@ -140,7 +164,7 @@ def test_a_rope_without_mscale_has_one_amplitude_for_all(edited: Any) -> None:
     recipe = edited(change)
     assert found(recipe, "E001") == []
     assert (
-        "caveat E001 (SGLang, all versions) applies to none of the profiles"
+        "caveat E001 (SGLang, all versions; vLLM ==0.33.0) applies to none of the profiles"
         in found(recipe, "E005")[0].message
     )
 

@@ -200,7 +200,8 @@ def _difference(predicted: EngineReading, engine: Json, reads: Json, names: set[
     used = {name for name in names if predicted.fates[name] is Fate.READ}
     if not lost <= ignored or used & ignored:
         return f"ignored {sorted(lost)}, was {sorted(ignored)}"
-    random = {_parameter(name) for name, held in predicted.missing.items() if held is Missing.RANDOM}
+    unfilled = (Missing.RANDOM, Missing.UNUSED)
+    random = {_parameter(name) for name, held in predicted.missing.items() if held in unfilled}
     untouched = {_parameter(name) for name in engine.get("untouched", []) + engine.get("partly", [])}
     if random != untouched:
         return f"missing {sorted(random)}, was {sorted(untouched)}"

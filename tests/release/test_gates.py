@@ -14,6 +14,7 @@ from zoo.digests import FileDigest, basis_digest, sha256_file
 from zoo.evidence import Engine, Evidence, Result, basis_of, evidence_folder, write_evidence
 from zoo.recipe.load import usable_recipe
 from zoo.release.manifest import engine_digest
+from zoo.replay.settings import settings_of
 from zoo.results import Outcome
 from zoo.workspace import find_zoo
 
@@ -30,7 +31,8 @@ def add_evidence(
     ]
     digest = digest or engine_digest(recipe, files)
     subject = "sglang-tiny" if kind == "smoke" else "held-out"
-    inputs, settings = {"sha256": "0" * 64}, {"tier": tier} if kind == "smoke" else {}
+    inputs = {"sha256": "0" * 64}
+    settings = {"smoke": {"tier": tier}, "replay": settings_of(recipe).as_json()}.get(kind, {})
     record = Evidence(
         kind=kind,
         subject=subject,

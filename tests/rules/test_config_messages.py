@@ -55,3 +55,13 @@ def test_a_finding_names_the_fault(tmp_path: Path, changes: dict[str, Any], code
 def test_other_special_tokens_are_no_mask(tmp_path: Path, changes: dict[str, Any]) -> None:
     good_draft(tmp_path, **changes)
     assert "C033" not in {each.code for each in verify_source(str(tmp_path)).report.findings}
+
+
+def test_a_block_size_that_dspark_leaves_out_has_the_default_of_dspark(tmp_path: Path) -> None:
+    draft = dspark()
+    del draft.config["block_size"]
+    write(tmp_path / "draft", draft)
+    said = [each.message for each in verify_source(str(tmp_path / "draft")).report.findings if each.code == "C090"]
+    assert said == [
+        '"block_size" is not stated, so engines take 7 proposed tokens (SGLang, DSpark) or what the command says'
+    ]

@@ -157,3 +157,47 @@ def test_the_amplitude_of_a_draft_with_latent_attention_is_one_for_all(tmp_path:
 
 def codes(report: Report) -> set[str]:
     return {finding.code for finding in report.findings}
+
+
+MUSE = {"architectures": ["DFlashMuseGlimmerAssistantModel"]}
+QUANTIZED = {"quantization_config": {"quant_method": "fp8"}}
+
+
+@pytest.mark.parametrize("changes", [MUSE, QUANTIZED])
+def test_a_draft_that_nobody_has_read_has_not_passed(tmp_path: Path, changes: dict[str, Any]) -> None:
+    good_draft(tmp_path / "draft", **changes)
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD,)).report
+    for code in ("E020", "E021", "E022", "E042"):
+        assert outcome(report, code) is Outcome.NOT_CHECKED
+        reason = next(result.reason for result in report.results if result.code == code)
+        assert "SGLang 0.5.14: nobody has read" in (reason or "")
+    assert report.exit_status in (1, 2)
+
+
+def test_a_named_engine_that_was_not_read_is_exit_2_and_silent_without_it(tmp_path: Path) -> None:
+    draft = eagle3()
+    write(tmp_path / "draft", Draft(draft.family, draft.config | QUANTIZED, draft.tensors))
+    codes = {finding.code for finding in verify_source(str(tmp_path / "draft")).report.findings}
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD, VLLM)).report
+    assert {finding.code for finding in report.findings} == codes
+    assert outcome(report, "E022") is Outcome.NOT_CHECKED
+
+
+def test_the_engine_that_was_read_is_judged_beside_one_that_was_not(tmp_path: Path) -> None:
+    write(tmp_path / "draft", named(domino()))
+    config = {"architectures": ["DFlashMuseGlimmerAssistantModel", "DFlashDraftModel"]}
+    draft = named(domino())
+    write(tmp_path / "draft", Draft(draft.family, draft.config | config, draft.tensors))
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD,)).report
+    assert outcome(report, "E020") is Outcome.FAILED
+
+
+def test_what_an_engine_serves_wrongly_is_an_error(tmp_path: Path) -> None:
+    draft = eagle3()
+    block = draft.config["eagle_config"] | {"use_aux_hidden_state": False}
+    write(tmp_path / "draft", Draft(draft.family, draft.config | {"eagle_config": block}, draft.tensors))
+    report = verify_source(str(tmp_path / "draft"), engines=(OLD,)).report
+    assert outcome(report, "E042") is Outcome.FAILED
+    assert outcome(report, "E043") is Outcome.PASSED
+    alone = verify_source(str(tmp_path / "draft")).report
+    assert outcome(alone, "E043") is Outcome.FAILED

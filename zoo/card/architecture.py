@@ -10,6 +10,7 @@ from zoo.card.markdown import Markdown, code, inline
 from zoo.checkpoint.maps import is_map
 from zoo.drafts.parts import LATENT_KEYS
 from zoo.engines.hazards import amplitudes
+from zoo.engines.readings.words import joined
 from zoo.recipe.config import inventory_of, proposals
 from zoo.recipe.model import UNKNOWN, ModelRef, Recipe
 
@@ -164,7 +165,7 @@ def _rope(recipe: Recipe) -> Iterator[Row]:
     readings: dict[float, list[str]] = {}
     for reader, amplitude in amplitudes(recipe).items():
         readings.setdefault(float(round(amplitude, 4)), []).append(reader)
-    shown = "; ".join(f"{amplitude} in {' and '.join(who)}" for amplitude, who in readings.items())
+    shown = "; ".join(f"{amplitude} in {joined(who)}" for amplitude, who in readings.items())
     trained = recipe.draft.amplitude_as_trained
     known = UNKNOWN_WORD if trained in (None, UNKNOWN) else inline(value_text(float(trained or 0)))
     yield Row("Rope amplitude", Markdown(f"as trained: {known}; as read: {inline(shown)}"))

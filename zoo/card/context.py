@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from zoo.card import architecture, claims, standing
 from zoo.card.markdown import Markdown, code, fenced, inline, line
+from zoo.card.replays import replays
 from zoo.engines.flags import flag_value
 from zoo.engines.hazards import ENGINE_NAMES, HAZARDS
 from zoo.engines.launch import launch_argv, shell
@@ -70,6 +71,7 @@ def card_context(
         "training": _training(recipe, manifests),
         "files": [_file(recipe, name, size) for name in recipe.checkpoint.files],
         "gates": [_gate(gate) for gate in standing.gates(recipe, evidence, state)],
+        "replays": replays(evidence),
         "checkpoint_digest": state.checkpoint_digest or "",
         "records": [_record(record) for record in evidence],
     }

@@ -7,7 +7,7 @@ which writes their outcome into the manifest; replay, served and measured come f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zoo.checkpoint.jsonfile import JsonCodes, read_json
@@ -18,6 +18,7 @@ from zoo.evidence import GATE, Evidence
 from zoo.recipe.model import Profile, Recipe
 from zoo.release.log import read_log
 from zoo.release.paths import read, refuse_links
+from zoo.replay.settings import other_settings
 from zoo.results import Outcome
 from zoo.workspace import Zoo
 
@@ -152,11 +153,23 @@ def _replay(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) 
     for record in evidence:
         if record.kind == "replay":
             found = True
-            yield _from(record, "replay", f"trace {record.subject}")
+            other = "" if record.stale else not_asked_for(record, recipe)
+            gate = _from(record, "replay", f"trace {record.subject}")
+            yield replace(gate, outcome=Outcome.NOT_CHECKED, reason=other) if other else gate
     if not found:
         wanted = "; the recipe asks for it" if "replay" in recipe.gates else ""
         reason = f"no record that it ever ran{wanted}{_said(standing, 'replay')}"
         yield Gate("replay", "recorded target states", Outcome.NOT_CHECKED, reason)
+
+
+def not_asked_for(record: Evidence, recipe: Recipe) -> str:
+    """Why a record is not one of what the recipe asks for, or "". A draft that was served on a CPU has not
+    been served on eight GPUs, and one that was replayed with wider margins has not met these."""
+    if record.kind == "replay" and "replay" in recipe.gates:
+        return other_settings(recipe, record.subject, record.settings)
+    asked = recipe.gates.get("smoke", {}).get("tier")
+    ran = record.settings.get("tier", "unknown")
+    return f"it ran on tier {ran}, not {asked}" if record.kind == "smoke" and asked not in (None, ran) else ""
 
 
 def no_evidence(gate: str) -> str:

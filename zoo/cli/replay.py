@@ -82,7 +82,7 @@ def command(
     if recipe is not None:
         refuse_another_target(recipe, trace)
     opened = _draft(app, name, recipe, checkpoint, sources)
-    _needs("torch", "scipy")
+    needs("torch", "scipy")
     import torch
 
     from zoo.replay.judge import replay
@@ -162,7 +162,7 @@ def _write(app: App, recipe: Recipe, made: Any) -> None:
     app.note(f"wrote {app.zoo.shown(path)}")
 
 
-def _needs(*modules: str) -> None:
+def needs(*modules: str) -> None:
     """Raises UsageError where a library of the extra ``replay`` is missing."""
     from importlib.util import find_spec
 

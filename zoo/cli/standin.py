@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from zoo.cli.app import App
 from zoo.printable import printable
+from zoo.recipe.model import UNKNOWN
+
+if TYPE_CHECKING:
+    from zoo.recipe.model import Recipe
+    from zoo.workspace import Zoo
 
 
 @click.command("standin")
@@ -37,8 +43,16 @@ def command(app: App, name: str, out: Path, fill: str) -> None:
     from zoo.recipe.load import usable_recipe
     from zoo.standin import Fill, write_standin
 
-    written = write_standin(usable_recipe(app.zoo, name), out, Fill(fill))
+    recipe = usable_recipe(app.zoo, name)
+    written = write_standin(recipe, out, Fill(fill), _real_draft(app.zoo, recipe))
     for file, size in written.files.items():
         app.out(f"{printable(str(out / file))}  {size:,} bytes")
     app.out(f"stand-in: {written.tensors:,} tensors, {written.nbytes:,} bytes of data ({fill}), not trained")
     app.note(f"next: zoo verify {name} --checkpoint {shlex.quote(printable(str(out)))}")
+
+
+def _real_draft(zoo: Zoo, recipe: Recipe) -> Path | None:
+    """The folder of the recipe's own checkpoint, where there is one with something in it."""
+    source = recipe.checkpoint.source
+    folder = zoo.root / Path(source).expanduser()
+    return folder if source != UNKNOWN and folder.is_dir() and any(folder.iterdir()) else None

@@ -87,11 +87,15 @@ def spelled_as(names: Collection[str], tensors: Inventory) -> Inventory:
     layer has it, for SGLang and vLLM read both. Such a file need not have ``t2d``: ModelOpt writes none."""
     if not any(name.startswith("midlayer.") for name in tensors):
         return tensors
-    one, other = (sum(name.startswith(each) for name in names) for each in ("midlayer.", "layers.0."))
+    one, other = (
+        sum(name.startswith(each) or f".{each}" in name for name in names)  # also under a prefix, I005's
+        for each in ("midlayer.", "layers.0.")
+    )
     if one >= other:
         return tensors
     spelled = {re.sub(r"^midlayer\.", "layers.0.", name): spec for name, spec in tensors.items()}
-    return {name: spec for name, spec in spelled.items() if name != "t2d" or name in names}
+    has_t2d = any(name == "t2d" or name.endswith(".t2d") for name in names)
+    return {name: spec for name, spec in spelled.items() if name != "t2d" or has_t2d}
 
 
 def aux_layers(config: Mapping[str, Any]) -> int:

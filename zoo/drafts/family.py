@@ -61,6 +61,12 @@ class Family:
     uncertain: str
     flat_optional: Tensors = nothing
 
+    @property
+    def draft(self) -> str:
+        """What a draft of it is called in a sentence: "an EAGLE3 draft"."""
+        article = "an" if self.title.startswith(("E", "MTP")) else "a"
+        return f"{article} {self.title} draft"
+
     def inventory(self, config: Mapping[str, Any], dtype: str) -> Inventory:
         """The tensors that a file of ``config`` must have, in whichever layout it is.
 

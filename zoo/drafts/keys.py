@@ -176,9 +176,7 @@ EAGLE = Keys(
             ).split(),
         ]
     ),
-    harmless_nulls=frozenset(
-        (*_HARMLESS, "eagle_config", "draft_vocab_size", "num_aux_hidden_states", "q_lora_rank")
-    ),
+    harmless_nulls=frozenset((*_HARMLESS, "draft_vocab_size", "num_aux_hidden_states", "q_lora_rank")),
 )
 _OF_FAMILY = {
     **dict.fromkeys(("dflash", "dflash2", "domino", "dspark"), DIFFUSION),

@@ -23,6 +23,14 @@ from typing import Any
 
 LAYER = "transformer_layer_config"
 KIND = "speculators_model_type"
+# Names of drafts that no engine and no writer of a flat config has.
+NESTED_ARCHITECTURES = (
+    "DFlashSpeculator",
+    "DSparkSpeculator",
+    "Eagle3DraftModel",
+    "Eagle3Speculator",
+    "PEagleSpeculator",
+)
 _DIFFUSION = ("dflash", "dflash2", "dspark", "xpress")
 _EAGLE = ("eagle3", "peagle")
 # Keys that a flat config of the DFlash family has in dflash_config.

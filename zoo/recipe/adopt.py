@@ -43,6 +43,8 @@ _NOT_CONFIG = frozenset(
         "num_hidden_layers transformers_version _name_or_path eagle_aux_hidden_state_layer_ids"
     ).split()
 )
+# Null makes SGLang take the target's head; without the key it stops (models/llama_eagle3.py).
+_NULL_IS_A_VALUE = ("draft_vocab_size",)
 # No engine that was read starts a P-EAGLE draft in the flat layout (docs/engines.md).
 _PEAGLE_ARGUMENTS = """\
 # No engine that was read loads a flat P-EAGLE draft, and verify says so (E022). vLLM 0.33.0 serves the nested
@@ -252,7 +254,7 @@ def _draft(
     rest = {
         key: value
         for key, value in config.items()
-        if value is not None and key not in _NOT_CONFIG and key not in elsewhere
+        if (value is not None or key in _NULL_IS_A_VALUE) and key not in _NOT_CONFIG and key not in elsewhere
     }
     more = {key: value for key, value in inner.items() if key not in {*elsewhere, "mask_token"}}
     borrowed = [name for name in ("embed_tokens", "lm_head") if f"{name}.weight" not in checkpoint.tensors]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zoo.card.standing import no_evidence
+from zoo.card.standing import no_evidence, not_asked_for
 from zoo.errors import ReleaseRefusedError
 from zoo.evidence import GATE
 from zoo.recipe.model import Recipe, Waiver
@@ -141,7 +141,7 @@ def _is_waived_by(waiver: Waiver, finding: Finding) -> bool:
 
 def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[Outcome, str]:
     records = [record for record in evidence if record.kind == name]
-    stale = {record.name: record.stale or _other_tier(record, recipe) for record in records}
+    stale = {record.name: record.stale or not_asked_for(record, recipe) for record in records}
     counted = [record for record in records if not stale[record.name]]
     for record in counted:
         if record.outcome is Outcome.FAILED:
@@ -150,7 +150,9 @@ def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[O
         if record.outcome is Outcome.PASSED:
             return Outcome.PASSED, _of_gates(record, Outcome.NOT_CHECKED).removeprefix(": ")
     reasons = [f"{each}: {reason}" for each, reason in stale.items() if reason]
-    reasons += [f"{record.name}{_of_gates(record, Outcome.NOT_CHECKED)}" for record in counted]
+    reasons += [
+        record.name + (_of_gates(record, Outcome.NOT_CHECKED) or ": not checked") for record in counted
+    ]
     return Outcome.NOT_CHECKED, "; ".join(reasons) or no_evidence(name)
 
 
@@ -161,10 +163,3 @@ def _of_gates(record: Evidence, outcome: Outcome) -> str:
     words = str(outcome).replace("_", " ")
     said = "; ".join(f"{each.check.removeprefix(GATE)} {words} ({each.reason})" for each in gates)
     return f": {said}" if said else ""
-
-
-def _other_tier(record: Evidence, recipe: Recipe) -> str:
-    """A draft that was served on a CPU has not been served on eight GPUs."""
-    asked = recipe.gates.get("smoke", {}).get("tier")
-    ran = record.settings.get("tier", "unknown")
-    return f"it ran on tier {ran}, not {asked}" if record.kind == "smoke" and asked not in (None, ran) else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
 
     from zoo.replay.run import Draft, Reading, Recorded
 
@@ -67,29 +67,41 @@ def controls(draft: Draft, declared: Reading) -> Iterator[Variant]:
     import torch
 
     made = torch.Generator().manual_seed(_SEED)
-
-    def noise(tensor: Tensor, deviation: float) -> Tensor:
-        drawn = torch.randn(tensor.shape, generator=made, dtype=torch.float32) * deviation
-        return drawn.to(tensor.device, tensor.dtype)
-
     weights = draft.weights
     zeroed = {name: torch.zeros_like(tensor) for name, tensor in weights.items() if name == "fc.weight"}
     yield Variant("fc-zeroed", "fc.weight all zero", declared, {**weights, **zeroed})
     queries = {
-        name: noise(tensor, float(tensor.float().std()))
+        name: _noise(tensor, float(tensor.float().std()), made)
         for name, tensor in weights.items()
         if name.endswith(".q_proj.weight")
     }
     yield Variant("q-proj-random", "every q_proj random", declared, {**weights, **queries})
-    # As an engine leaves them that finds no name: matrices as they were made, norms at one.
-    unloaded = {
-        name: noise(tensor, 0.02) if tensor.dim() > 1 else torch.ones_like(tensor)
+    yield Variant(
+        "unloaded",
+        "no tensor loaded, as with names that are prefixed",
+        declared,
+        {**weights, **unloaded(weights)},
+    )
+
+
+def unloaded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors as an engine leaves them that finds no name: matrices as a new model has them
+    (``initializer_range`` 0.02), norms at one. Maps of token ids stay out."""
+    import torch
+
+    made = torch.Generator().manual_seed(_SEED)
+    return {
+        name: _noise(tensor, 0.02, made) if tensor.dim() > 1 else torch.ones_like(tensor)
         for name, tensor in weights.items()
         if tensor.is_floating_point()
     }
-    yield Variant(
-        "unloaded", "no tensor loaded, as with names that are prefixed", declared, {**weights, **unloaded}
-    )
+
+
+def _noise(like: Tensor, deviation: float, made: Generator) -> Tensor:
+    import torch
+
+    drawn = torch.randn(like.shape, generator=made, dtype=torch.float32) * deviation
+    return drawn.to(like.device, like.dtype)
 
 
 def with_theta(config: Mapping[str, Any], factor: float) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _cell(reading: EngineReading, members: Sequence[str]) -> str:
         return "not read here"
     fates = [str(reading.fates[name]) for name in members if name in reading.fates]
     absent = [
-        "borrowed" if held is Missing.BORROWED else f"missing: {held}"
+        str(held) if held in (Missing.BORROWED, Missing.UNUSED) else f"missing: {held}"
         for name in members
         if name not in reading.fates and (held := reading.missing.get(name)) is not None
     ]

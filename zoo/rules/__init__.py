@@ -8,6 +8,7 @@ from zoo.rules import (
     config,
     config_alone,
     config_values,
+    contradictions,
     data,
     deep,
     engine,

@@ -9,15 +9,15 @@ from packaging.version import Version
 
 from zoo.drafts.keys import ROPE_BLOCKS
 from zoo.engines.hazards import has_latent_attention, yarn_amplitude
-from zoo.engines.readings import EngineReading, knows
+from zoo.engines.readings import KNOWN, EngineReading, knows
 from zoo.engines.readings.cures import cure, engines, readers_of
 from zoo.engines.readings.drafts import found_in
+from zoo.engines.readings.words import TITLES, title
 from zoo.results import Finding, Severity
 from zoo.rules.config import place
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
-_VERSIONS = ("0.5.14", "0.5.23")
 _SAME = 1e-3  # two amplitudes that agree to three digits
 # What only a scaled rope has.
 _SCALED = ("factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "mscale", "mscale_all_dim")
@@ -50,6 +50,32 @@ def no_engine_starts(subject: Subject) -> Iterable[Finding]:
     message = f"none of {engines(readings)} starts with this draft: {refusal.reason}"
     where = place("/architectures" if refusal.kind == "architecture" else "")
     yield Finding(message, cure(draft, refusal), where)
+
+
+@rule("E043", "served-wrongly-everywhere", needs=("config", "header"))
+def served_wrongly_everywhere(subject: Subject) -> Iterable[Finding]:
+    """Every engine that starts with this draft computes something else than it was trained for.
+
+    What it does: for a folder without a recipe, and where no engine is named, asks the reading of every engine
+    version for what it serves wrongly although every tensor is there. (Otherwise: E042.)
+    Why is this bad: the server starts, and proposes other words or feeds the draft with other hidden states.
+    Nothing reports it but the accept length.
+    Example: "tie_word_embeddings": true beside "draft_vocab_size": 32000, and no lm_head in the file.
+    Use instead: "tie_word_embeddings": false and the head of the draft in the file.
+    Sources: sglang 0.5.14 and 0.5.23, layers/logits_processor.py and models/llama_eagle3.py; vllm 0.33.0,
+    models/llama_eagle3.py and layers/logits_processor.py.
+    Since: 0.1.0
+    """
+    if subject.recipe is not None or subject.engines:
+        return
+    assert subject.checkpoint is not None
+    draft = found_in(subject.checkpoint, None)
+    readings = () if draft is None else readers_of(draft)
+    served = [reading for reading in readings if reading.covered and not reading.refusals]
+    if served and all(reading.faults for reading in served):
+        message = f"{title(served[0])} {served[0].faults[0]}"
+        more = f" ({engines(served[1:])}: as wrong)" if served[1:] else ""
+        yield Finding(message + more, "correct config.json, or bring the tensors that it promises", place())
 
 
 def _cause(reading: EngineReading) -> str | None:
@@ -90,15 +116,15 @@ def rope_amplitude_open(subject: Subject) -> Iterable[Finding]:
     """Readers of this config scale the rope by different amplitudes.
 
     What it does: for a folder without a recipe, compares what transformers, which most trainers use, and the
-    versions of SGLang that know the architecture make of the YaRN keys. (With a recipe: E001, E004, E014.)
+    engine versions that know the architecture make of the YaRN keys. (With a recipe: E001, E004, E014.)
     Why is this bad: SGLang before 0.5.16 ignores mscale and mscale_all_dim, only SGLang reads attn_factor and
-    only transformers attention_factor. A draft that is served with another amplitude than it was trained with
+    only vLLM and transformers attention_factor. A draft that is served with another amplitude than it was trained with
     loses accept length, and nothing reports it.
     Example: "rope_scaling": {"rope_type": "yarn", "factor": 64, "mscale": 1.0, "mscale_all_dim": 1.0}.
     Use instead: the same config, an engine version that reads the amplitude of the training run, and a recipe
     that states it (draft.rope.amplitude_as_trained).
     Sources: sgl-project/sglang#31232, sgl-project/sglang#22711; sglang 0.5.14 and 0.5.23,
-    layers/rotary_embedding/; transformers, modeling_rope_utils.py.
+    layers/rotary_embedding/; vllm 0.33.0, layers/rotary_embedding/; transformers, modeling_rope_utils.py.
     Since: 0.1.0
     """
     if subject.recipe is not None:
@@ -124,12 +150,13 @@ def _rope(subject: Subject) -> Mapping[str, Any]:
 
 
 def _amplitudes(rope: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, float]:
-    """Who reads the rope -> the amplitude: the versions of SGLang that know the draft, and transformers."""
+    """Who reads the rope -> the amplitude: the engine versions that know the draft, and transformers."""
     latent = has_latent_attention(config)
     found = {"transformers": yarn_amplitude(rope, "transformers")}
-    for version in _VERSIONS:
-        if knows("sglang", version, config):
-            found[f"SGLang {version}"] = yarn_amplitude(rope, "sglang", Version(version), latent=latent)
+    for engine, version in KNOWN:
+        if knows(engine, version, config):
+            reader = f"{TITLES[engine]} {version}"
+            found[reader] = yarn_amplitude(rope, engine, Version(version), latent=latent)
     return {name: value for name, value in sorted(found.items()) if value is not None}
 
 

@@ -15,19 +15,27 @@ from zoo.rules.config import against, name_of, place, same, shown
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
+# Keys that an engine takes before the canonical one, and that mean the same: SGLang and vLLM of any draft,
+# SGLang 0.5.23 of DSpark.
+_KV_HEADS = ("n_head_kv", "num_kv_heads")
+_DSPARK = {"target_layer_ids": "dspark_target_layer_ids", "mask_token_id": "dspark_noise_token_id"}
+
 
 @rule("C012", "stated-twice", needs=("config",))
 def stated_twice(subject: Subject) -> Iterable[Finding]:
     """The config states one value in two places, and they differ.
 
     What it does: finds block size, aux layers, mask token, target depth, rope values and the keys of a head
-    (emb_dim, say) that stand in two places.
+    (emb_dim, say) that stand in two places; the KV heads under another name that engines look for first
+    (num_kv_heads, n_head_kv); of a DSpark draft aux layers and mask token under dspark_*.
     Why is this bad: engines and versions look in different places first, so the same file means different
     drafts.
     Example: "block_size": 16 at the top and "dflash_config": {"block_size": 8}.
     Use instead: one place, or the same value in both.
     Sources: z-lab/dflash#150; sglang 0.5.14 reads the mask token id only from dflash_config, 0.5.23 also
-    from the top level and refuses a Domino draft with two values of emb_dim.
+    from the top level and refuses a Domino draft with two values of emb_dim; sglang 0.5.14
+    configs/model_config.py (get_total_num_kv_heads), vllm 0.33.0 transformers_utils/config.py
+    (CONFIG_FIELD_ALIASES); sglang 0.5.23 speculative/dspark_components/dspark_config.py.
     Since: 0.1.0
     """
     for key, stated in _places(subject).items():
@@ -59,6 +67,13 @@ def _places(subject: Subject) -> dict[str, tuple[Stated, ...]]:
     for key, inner in subject.stated.items():
         if key.startswith(own):
             places[key] = (*inner, *places.get(key.removeprefix(own), ()))
+    dspark = subject.family is not None and subject.family.name == "dspark"
+    aliases = [("num_key_value_heads", name) for name in _KV_HEADS] + (
+        list(_DSPARK.items()) if dspark else []
+    )
+    for key, alias in aliases:
+        if key in places:
+            places[key] = (*places[key], *subject.stated.get(alias, ()))
     return places
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from zoo.drafts import HEADER_DTYPE, dflash
 from zoo.drafts.family import NotInventoriedError
 from zoo.drafts.keys import DIFFUSION, Stated
+from zoo.drafts.layouts import NESTED_ARCHITECTURES
 from zoo.drafts.parts import MAX_LAYERS
 from zoo.results import Finding, Where
 from zoo.rules.config import CONFIG, against, kind, name_of, place, shown
@@ -122,7 +123,8 @@ def architecture_unknown(subject: Subject) -> Iterable[Finding]:
     """The config names no architecture that this version can take stock of.
 
     What it does: wants architectures to be a list of one name that the draft's family is known by. (Domino is
-    served under the name of DFlash.)
+    served under the name of DFlash.) The names that only the nested layout of speculators has are unknown in
+    a flat config.
     Why is this bad: without a family there is no inventory, and nothing can be said about missing tensors.
     Example: no "architectures" at all.
     Use instead: "architectures": ["DFlashDraftModel"] for a DFlash draft.
@@ -132,6 +134,8 @@ def architecture_unknown(subject: Subject) -> Iterable[Finding]:
     known = dflash.ARCHITECTURES if family is None else family.architectures
     if family is not None and family.name == "domino":
         known = (*known, *dflash.ARCHITECTURES)
+    if subject.layout.name == "flat":
+        known = tuple(name for name in known if name not in NESTED_ARCHITECTURES)
     if not isinstance(named, list) or len(named) != 1 or named[0] not in known:
         title = "DFlash" if family is None else family.title
         stated = "is missing" if named is None else f"is {shown(named)}"
@@ -194,9 +198,7 @@ def _lacks(subject: Subject) -> str:
     except KeyError as error:
         key = str(error.args[0])
         # Aux layers have a rule of their own.
-        return (
-            "" if key == "target_layer_ids" else f"{key} is missing, which a {subject.family.title} draft has"
-        )
+        return "" if key == "target_layer_ids" else f"{key} is missing, which {subject.family.draft} has"
     except (TypeError, ZeroDivisionError) as error:
         return "" if "target_layer_ids" in str(error) else str(error)
     except NotInventoriedError:

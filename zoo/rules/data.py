@@ -3,11 +3,12 @@ conversations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from zoo.printable import quoted
 from zoo.recipe.data import DataManifests
-from zoo.recipe.model import UNKNOWN
+from zoo.recipe.model import UNKNOWN, Recipe
 from zoo.results import Finding, Severity, Where
 from zoo.rules.registry import reported, rule
 from zoo.rules.subject import Subject
@@ -53,10 +54,10 @@ def data_manifest() -> None:
 
 @rule("R042", "data-manifest-facts", needs=("recipe", "data"))
 def data_manifest_facts(subject: Subject) -> Iterable[Finding]:
-    """The recipe counts or hashes its training data otherwise than the data manifest.
+    """The recipe names, counts or hashes its data otherwise than the data manifest.
 
-    What it does: compares training.data.conversations and manifest_sha256 with the file that
-    training.data.manifest names.
+    What it does: compares training.data.name, conversations and manifest_sha256 with the file that
+    training.data.manifest names, and the name of an entry of disjoint_from with its manifest.
     Why is this bad: the card would describe other data than the draft was compared with.
     Example: conversations: 3071, and 3,070 hashes in the file.
     Use instead: the manifest of the data that trained this draft, and its numbers.
@@ -65,6 +66,15 @@ def data_manifest_facts(subject: Subject) -> Iterable[Finding]:
     recipe, own = subject.recipe, _data(subject).own
     assert recipe is not None
     facts = recipe.training.data
+    named = [(entry, other, _at(recipe, entry)["name"]) for entry, other in _data(subject).others.items()]
+    if own is not None:
+        named.insert(0, ("/training/data", own, facts.get("name", UNKNOWN)))
+    for entry, manifest, name in named:
+        if name not in (UNKNOWN, manifest.name):
+            message = f"the data manifest is of {quoted(manifest.name)}, the recipe says {quoted(name)}"
+            hint = "use the manifest of the data that is meant, or correct one of the two names"
+            here = Where(manifest.file, pointer="/name")
+            yield Finding(message, hint, recipe.where(f"{entry}/name"), (here,))
     if own is None:
         return
     count, digest = facts.get("conversations", UNKNOWN), facts.get("manifest_sha256", UNKNOWN)
@@ -98,6 +108,12 @@ def data_normalisation(subject: Subject) -> Iterable[Finding]:
                 Where(other.file, pointer="/normalisation"),
             )
             yield Finding(message, "hash both in one form", recipe.where(entry), files)
+
+
+def _at(recipe: Recipe, entry: str) -> Mapping[str, Any]:
+    """The entry of ``disjoint_from`` at the JSON pointer ``entry``, which must be one with a manifest."""
+    found: Mapping[str, Any] = recipe.training.data["disjoint_from"][int(entry.rpartition("/")[2])]
+    return found
 
 
 def _data(subject: Subject) -> DataManifests:

@@ -21,8 +21,9 @@ _SAME = 1e-3  # two amplitudes that agree to three digits: card and manifest pri
 def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
     """The YaRN amplitude depends on the engine version.
 
-    What it does: Looks for YaRN rope with mscale and mscale_all_dim, which SGLang before 0.5.16 ignores, and
-    says which amplitude (the factor on cos and sin) each declared profile will use.
+    What it does: Looks for YaRN rope with mscale and mscale_all_dim, which SGLang before 0.5.16 ignores (later
+    ones and vLLM 0.33.0 do not), and says which amplitude (the factor on cos and sin) each declared profile
+    will use.
     Why is this bad: With factor 64 and both keys 1.0 the older reading is 0.1 ln(64) + 1 = 1.4159, the newer
     one 1.0. The draft then attends with other logits than in training and loses accept length, and nothing
     reports it.
@@ -30,7 +31,7 @@ def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
     Use instead: The same keys with amplitude_as_trained measured in the training code, and the engine version
     pinned. An explicit attention_factor is no cure: SGLang does not read it.
     Sources: sgl-project/sglang#31232, sgl-project/sglang#22711; sglang wheels 0.5.15.post1 and 0.5.16,
-    layers/rotary_embedding/factory.py
+    layers/rotary_embedding/factory.py; vllm 0.33.0, layers/rotary_embedding/yarn_scaling_rope.py
     Since: 0.1.0
     """
     recipe = _recipe(subject)
@@ -120,7 +121,8 @@ def trained_with_another_amplitude(subject: Subject) -> Iterator[Finding]:
     Why is this bad: The draft serves below what it was trained to do, and nothing reports it.
     Example: amplitude_as_trained: 1.0, served by sglang==0.5.14, which reads 1.4159 from the same keys
     Use instead: An engine version that reads the trained amplitude, or a draft that is trained with this one
-    Sources: sgl-project/sglang#31232; sglang, layers/rotary_embedding/factory.py
+    Sources: sgl-project/sglang#31232; sglang, layers/rotary_embedding/factory.py; vllm 0.33.0,
+    layers/rotary_embedding/yarn_scaling_rope.py
     Since: 0.1.0
     """
     recipe = _recipe(subject)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from zoo.checkpoint.collect import Findings
 from zoo.checkpoint.index import INDEX_NAME
 from zoo.checkpoint.jsonfile import pointer
+from zoo.drafts.keys import DIFFUSION
 from zoo.results import Finding, Severity, Where
 from zoo.rules.hostile import CODE_SUFFIXES
 from zoo.rules.registry import reported, rule
@@ -313,6 +314,34 @@ def file_kind(subject: Subject) -> Iterable[Finding]:
         if needed not in files.values():
             where = subject.recipe.where("/checkpoint/files")
             yield Finding(f"no file is declared as {needed}", f"add {example}", where)
+
+
+MASK_EMBEDDING = "mask_embedding.pt"
+
+
+@rule("C105", "mask-embedding-beside", severity=Severity.WARNING, needs=("config", "listing"))
+def mask_embedding_beside(subject: Subject) -> Iterable[Finding]:
+    """A mask_embedding.pt lies beside a DFlash draft, and one engine version serves with it.
+
+    What it does: for a folder without a recipe, looks for the file beside a draft of DFlash or of a family
+    that is built on it. (With a recipe it is F003.)
+    Why is this bad: SGLang 0.5.23 unpacks it and overwrites the row of the mask token in the target's own
+    embedding, and stops where the file names another mask token; SGLang 0.5.14 and vLLM do not look for it.
+    The same folder serves two drafts, and it is a pickle.
+    Example: mask_embedding.pt beside model.safetensors.
+    Use instead: a draft that was trained with the target's row of the mask token, without the file; else an
+    engine that reads it.
+    Sources: sglang 0.5.23, speculative/dflash_worker_v2.py (_maybe_merge_trained_mask_embedding).
+    Since: 0.1.0
+    """
+    assert subject.checkpoint is not None
+    if subject.recipe is not None or subject.family is None or subject.keys is not DIFFUSION:
+        return
+    if MASK_EMBEDDING in subject.checkpoint.files:
+        found = Findings(MASK_EMBEDDING)
+        fact = "SGLang 0.5.23 writes it into the target's embedding, and other engines ignore it"
+        found.add("C105", fact, "find out whether the draft was trained with it, and remove it if not")
+        yield from found.result()
 
 
 @rule("F213", "consolidated-beside-model", needs=("checkpoint", "listing"))

@@ -292,7 +292,7 @@ def optional_tensor(subject: Subject) -> Iterable[Finding]:
     for index, name in enumerate(subject.recipe.checkpoint.optional):
         if name not in known:
             where = subject.recipe.where(f"/checkpoint/optional/{index}")
-            message = f"{quoted(name)} is no tensor that a {family.title} draft may have or lack"
+            message = f"{quoted(name)} is no tensor that {family.draft} may have or lack"
             hint = f"it leaves open: {', '.join(known)}" if known else "it leaves none open: remove the entry"
             yield Finding(message, hint, where)
 

@@ -72,7 +72,7 @@ def unfilled(subject: Subject) -> Iterator[Finding]:
         absent = [
             name
             for name, held in judged.reading.missing.items()
-            if held is not Missing.BORROWED and not _part_of_draft(subject, name)
+            if held not in (Missing.BORROWED, Missing.UNUSED) and not _part_of_draft(subject, name)
         ]
         if absent and not _renamed(judged):
             more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
@@ -122,6 +122,27 @@ def not_read(subject: Subject) -> Iterator[Finding]:
             known = ", ".join(f"{engine}=={version}" for engine, version in KNOWN)
             message = f"no reading for {profile.engine} {profile.version}; known are {known}"
             yield Finding(message, "pin one of these, or check the draft by hand", profile.where("/engine"))
+
+
+@rule("E042", "engine-serves-wrongly", needs=("readings",))
+def serves_wrongly(subject: Subject) -> Iterator[Finding]:
+    """The engine starts with this draft and computes something else than it was trained for.
+
+    What it does: asks the reading of each engine what it serves wrongly although every tensor is there: a head
+    that is cut out of the target's, a fusion layer that is never run.
+    Why is this bad: the server starts, and proposes other words or feeds the draft with other hidden states.
+    Nothing reports it but the accept length.
+    Example: "eagle_config": {"use_aux_hidden_state": false} beside an fc over three layers of the target.
+    Use instead: the config of the training run: "use_aux_hidden_state": true, "tie_word_embeddings": false.
+    Sources: sglang 0.5.14 and 0.5.23, models/llama_eagle3.py, layers/logits_processor.py and
+    model_executor/model_runner.py; vllm 0.33.0, models/llama_eagle3.py; docs/engines.md.
+    Since: 0.1.0
+    """
+    for judged in subject.readings or ():
+        faults = () if judged.reading.refusals else judged.reading.faults
+        for fault in faults:
+            hint = "correct config.json as in the training config, or bring the tensors that it promises"
+            yield Finding(f"{title(judged.reading)} {fault}", hint, _where(subject, judged, None))
 
 
 @rule("E040", "layer-ids-not-read", needs=("readings",))

@@ -132,6 +132,9 @@ def _run_one(rule: Rule, subject: Subject) -> CheckResult:
         replace(finding, code=rule.code, severity=rule.severity, related=subject.relate(finding))
         for finding in rule.check(subject)
     )
+    gap = None if findings else next((gap for each in rule.needs if (gap := subject.gap(each))), None)
+    if gap is not None:
+        return CheckResult(rule.code, Outcome.NOT_CHECKED, gap.reason, required=gap.required)
     outcome = Outcome.FAILED if findings else Outcome.PASSED
     return CheckResult(rule.code, outcome, findings=_shortened(findings))
 

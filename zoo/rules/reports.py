@@ -11,6 +11,8 @@ from typing import Any
 from zoo.checkpoint.jsonfile import pointer
 from zoo.drafts.keys import DIFFUSION
 from zoo.engines.hazards import has_latent_attention
+from zoo.engines.readings import KNOWN
+from zoo.engines.readings.hfconfig import model_types
 from zoo.printable import quoted
 from zoo.recipe.config import config_of
 from zoo.results import Finding, Severity, Where
@@ -29,12 +31,19 @@ _DIFFUSION_DEFAULTS = {
     "mask_token_id": "a token called <|MASK|>",
     "num_target_layers": "the draft's own depth (SGLang before 0.5.18, which then refuses the aux layers)",
 }
+# What DSpark has instead (SGLang 0.5.23; vLLM takes the number of tokens from the command).
+_DSPARK_DEFAULTS = {
+    "block_size": "7 proposed tokens (SGLang, DSpark) or what the command says",
+    "mask_token_id": "none: SGLang does not start without it",
+    "num_target_layers": "the largest layer id + 1 (SGLang)",
+}
 _QWEN3_HEAD_DIM = 128
 # What a rope type cannot do without; original_max_position_embeddings falls back to the whole context.
 _ROPE_NEEDS = {
     "linear": ("factor",),
     "dynamic": ("factor",),
     "yarn": ("factor", "original_max_position_embeddings"),
+    "longrope": ("short_factor", "long_factor", "original_max_position_embeddings"),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
 }
 
@@ -49,14 +58,16 @@ def engine_default(subject: Subject) -> Iterable[Finding]:
     theta or block than in training serves, and accepts less.
     Example: no "rope_theta" for a draft that was trained with 1,000,000.
     Use instead: every value of the training config, also where it happens to be the default.
-    Sources: z-lab/dflash#150; sglang 0.5.14 models/dflash.py and speculative/dflash_utils.py; transformers
-    5.24 (defaults of Qwen3Config and LlamaConfig).
+    Sources: z-lab/dflash#150; sglang 0.5.14 models/dflash.py and speculative/dflash_utils.py, 0.5.23
+    arg_groups/speculative_hook.py (DSpark); transformers 5.24 (defaults of Qwen3Config and LlamaConfig).
     Since: 0.1.0
     """
     if _nested(subject):
         return
     stated = subject.stated
     defaults = _DEFAULTS | (_DIFFUSION_DEFAULTS if subject.keys is DIFFUSION else {})
+    if subject.family is not None and subject.family.name == "dspark":
+        defaults |= _DSPARK_DEFAULTS
     if "dflash_config.mask_token" in stated:
         defaults.pop("mask_token_id", None)
     for key, default in defaults.items():
@@ -75,15 +86,16 @@ def engine_default(subject: Subject) -> Iterable[Finding]:
 
 @rule("C091", "model-type-missing", needs=("config",))
 def model_type_missing(subject: Subject) -> Iterable[Finding]:
-    """The config has no model_type, or one that transformers does not know.
+    """The config has no model_type, or one that no engine knows.
 
-    What it does: wants model_type at the top level, except in the nested layout of speculators, and refuses
-    "dflash", which TorchSpec writes.
+    What it does: wants model_type at the top level, except in the nested layout of speculators, and looks it
+    up among those that transformers, SGLang or vLLM know, in the versions that were read.
     Why is this bad: SGLang and vLLM read a flat config with transformers, which picks the config class by
     this key and refuses a config without it. One that is added by hand brings defaults of its own.
     Example: a DSpark config without "model_type".
     Use instead: the model_type of the training config: qwen3 for most DFlash drafts, llama for EAGLE3.
-    Sources: sgl-project/sglang#40630; transformers 5.24, AutoConfig.from_pretrained.
+    Sources: sgl-project/sglang#40630; AutoConfig of transformers 5.8.1 to 5.20.2, and what the engines add
+    (zoo/engines/readings/model_types.json).
     Since: 0.1.0
     """
     if (
@@ -93,12 +105,14 @@ def model_type_missing(subject: Subject) -> Iterable[Finding]:
     ):
         yield Finding("model_type is missing, and transformers refuses the config", "add it", place())
     for each in subject.stated.get("model_type", ()):
-        if each.value == "dflash":
-            message = "transformers knows no model_type dflash, so SGLang and vLLM refuse the config"
-            lines = against(subject, "model_type")
-            yield Finding(
-                message, 'write "qwen3", whose layers a DFlash draft has', place(each.pointer), lines
+        if isinstance(each.value, str) and not any(each.value in model_types(*pair) for pair in KNOWN):
+            message = (
+                f"no transformers knows model_type {shown(each.value)}, so SGLang and vLLM refuse the config"
             )
+            hint = (
+                "write the model_type of the training config (qwen3 for most DFlash drafts, llama for EAGLE3)"
+            )
+            yield Finding(message, hint, place(each.pointer), against(subject, "model_type"))
 
 
 @rule("C092", "private-path", severity=Severity.WARNING, needs=("config",))
@@ -197,8 +211,8 @@ def context_of_yarn(subject: Subject) -> Iterable[Finding]:
 def rope_incomplete(subject: Subject) -> Iterable[Finding]:
     """The rope type needs a number that the config does not state.
 
-    What it does: wants factor for linear and dynamic, also original_max_position_embeddings for yarn, and
-    the two frequency factors for llama3.
+    What it does: wants factor for linear and dynamic, also original_max_position_embeddings for yarn, the
+    two frequency factors for llama3, and for longrope the two lists of factors and the original context.
     Why is this bad: transformers refuses some of these configs. For others it and SGLang fill in a factor of
     1 or the whole context as the original one: another rope than in training.
     Example: {"rope_type": "yarn", "factor": 64} without original_max_position_embeddings.

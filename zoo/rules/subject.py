@@ -27,6 +27,7 @@ from zoo.drafts.keys import DIFFUSION, Keys, Stated, keys_of
 from zoo.drafts.layouts import Layout, native
 from zoo.drafts.names import Foreign, explain, second
 from zoo.engines.readings.drafts import Judged, judged
+from zoo.engines.readings.words import title
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
 from zoo.recipe.model import Recipe
@@ -190,7 +191,7 @@ class Subject:
             return None, {}, str(error)
         except (KeyError, TypeError, ZeroDivisionError) as error:
             lack = f"it does not state {error.args[0]}" if isinstance(error, KeyError) else str(error)
-            return None, {}, f"config.json does not describe a {self.family.title} draft: {lack}"
+            return None, {}, f"config.json does not describe {self.family.draft}: {lack}"
         held = () if self.checkpoint is None else self.checkpoint.tensors
         return spelled_as(held, needed), spelled_as(held, besides), ""
 
@@ -249,6 +250,17 @@ class Subject:
             or Absent(f"no {material} was given", required=False)
         )
 
+    def gap(self, material: str) -> Absent | None:
+        """Why ``material`` is there only in part, so that a rule without findings has not passed; None if it
+        is whole. An engine that was named, or that a profile pins, may have a loader that nobody has read for
+        such a draft."""
+        judged = self.readings if material == "readings" else None
+        open_ones = [each.reading for each in judged or () if not each.reading.covered]
+        if not open_ones:
+            return None
+        said = "; ".join(f"{title(reading)}: {reading.notes[0]}" for reading in open_ones)
+        return Absent(f"{said} (docs/engines.md)")
+
     def _unread_engines(self) -> str:
         if self.recipe is not None:
             return "no engine of the recipe's profiles was read (docs/engines.md)"
@@ -264,7 +276,7 @@ class Subject:
             named = quoted(str(stated), 80)
             return Absent(f"{named} is not a draft that this version knows; it knows {known}")
         if self.family is not None and keys_of(self.family.name) is None:
-            return Absent(f"the config keys of a {self.family.title} draft are not listed in this version")
+            return Absent(f"the config keys of {self.family.draft} are not listed in this version")
         return None
 
     def relate(self, finding: Finding) -> tuple[Where, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 
@@ -16,7 +16,7 @@ ENGINE_NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
 @dataclass(frozen=True, slots=True)
 class Hazard:
     """A consequence of engine versions. ``card`` is its text on the card, in Markdown; ``advice`` what to
-    do."""
+    do; ``beside`` other engines of which it is true, with their versions."""
 
     code: str
     name: str
@@ -26,17 +26,22 @@ class Hazard:
     card: str
     advice: str
     source: str
+    beside: Mapping[str, SpecifierSet] = field(default_factory=dict)
 
     @property
     def range(self) -> str:
         """The engine versions in words: ``SGLang <0.5.16``."""
-        versions = f" {self.versions}" if str(self.versions) else ", all versions"
-        return ENGINE_NAMES[self.engine] + versions
+        engines = {self.engine: self.versions, **self.beside}.items()
+        return "; ".join(
+            ENGINE_NAMES[engine] + (f" {versions}" if str(versions) else ", all versions")
+            for engine, versions in engines
+        )
 
     def threatens(self, recipe: Recipe, profile: Profile) -> bool:
         """Whether its conditions are there: the engine, the version and the rest."""
-        in_range = self.versions.contains(profile.version, prereleases=True)
-        return profile.engine == self.engine and in_range and self.applies(recipe, profile)
+        versions = {self.engine: self.versions, **self.beside}.get(profile.engine)
+        in_range = versions is not None and versions.contains(profile.version, prereleases=True)
+        return in_range and self.applies(recipe, profile)
 
 
 def profile_argv(recipe: Recipe, profile: Profile) -> list[str]:

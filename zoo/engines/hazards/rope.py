@@ -13,9 +13,10 @@ from zoo.engines.flags import flag_value
 from zoo.engines.hazards.model import Hazard, profile_argv
 from zoo.recipe.model import Profile, Recipe
 
+_VLLM_READ = Version("0.33.0")
 _HONOURS_MSCALE = Version("0.5.16")  # sgl-project/sglang#31232; 0.5.15.post1 still drops both keys
-# The only class of SGLang that reads a draft with latent attention and a rope.
-_LATENT = "Eagle3DeepseekV2ForCausalLM"
+# The classes of drafts with latent attention and a rope; SGLang knows the first one only.
+_LATENT = ("Eagle3DeepseekV2ForCausalLM", "Eagle3DeepseekV3ForCausalLM")
 
 
 def yarn_amplitude(
@@ -24,27 +25,30 @@ def yarn_amplitude(
     """The factor on cos and sin that an engine makes of YaRN keys; None where nobody has read that engine's
     source.
 
-    ``engine`` is ``sglang`` (with its version) or ``transformers`` (the definition that most trainers use).
-    With ``f`` the factor: SGLang before 0.5.16 takes ``0.1 ln f + 1``; later ones and transformers take the
-    ratio of ``0.1 mscale ln f + 1`` and ``0.1 mscale_all_dim ln f + 1`` where both keys are there. Only
-    transformers reads ``attention_factor``, only SGLang ``attn_factor``.
+    ``engine`` is ``sglang`` or ``vllm`` (with its version), or ``transformers`` (the definition that most
+    trainers use). With ``f`` the factor: SGLang before 0.5.16 takes ``0.1 ln f + 1``; later ones, vLLM 0.33.0
+    and transformers take the ratio of ``0.1 mscale ln f + 1`` and ``0.1 mscale_all_dim ln f + 1`` where both
+    keys are there. vLLM and transformers read ``attention_factor``, only SGLang ``attn_factor``.
 
-    ``latent``: the draft has latent attention (:func:`has_latent_attention`), for which every version of
-    SGLang builds DeepSeek's own YaRN and honours each of the two keys. Sources: sglang,
+    ``latent``: the draft has latent attention (:func:`has_latent_attention`), for which both engines build
+    DeepSeek's own YaRN and honour each of the two keys. Sources: sglang,
     layers/rotary_embedding/{factory,yarn,rope_variant}.py and models/deepseek_v2.py (DeepseekV2AttentionMLA);
+    vllm, model_executor/layers/rotary_embedding/{__init__,yarn_scaling_rope}.py and models/deepseek_v2.py;
     transformers, modeling_rope_utils.py.
     """
     if engine == "transformers":
         return _transformers(rope)
     if engine == "sglang" and version is not None:
         return _deepseek(rope) if latent else _sglang(rope, honoured=version >= _HONOURS_MSCALE)
+    if engine == "vllm" and version is not None and Version(version.public) == _VLLM_READ:
+        return _vllm(rope, latent=latent)
     return None
 
 
 def has_latent_attention(config: Mapping[str, Any]) -> bool:
-    """Whether SGLang serves a draft of this config.json with the attention of DeepSeek."""
+    """Whether an engine serves a draft of this config.json with the attention of DeepSeek."""
     named = config.get("architectures")
-    return isinstance(named, list) and _LATENT in named
+    return isinstance(named, list) and any(name in _LATENT for name in named if isinstance(name, str))
 
 
 def _deepseek(rope: Mapping[str, Any]) -> float:
@@ -61,6 +65,13 @@ def _sglang(rope: Mapping[str, Any], *, honoured: bool) -> float:
     if rope.get("type") != "yarn":
         return 1.0
     return _yarn(rope, honoured) * float(rope.get("attn_factor", 1.0))
+
+
+def _vllm(rope: Mapping[str, Any], *, latent: bool) -> float:
+    """As transformers; latent attention as SGLang's, but without ``attn_factor``."""
+    if not latent:
+        return _transformers(rope)
+    return _deepseek({key: value for key, value in rope.items() if key != "attn_factor"})
 
 
 def _transformers(rope: Mapping[str, Any]) -> float:
@@ -91,10 +102,15 @@ def amplitudes(recipe: Recipe) -> dict[str, float]:
     """The readings of the draft's rope that are known: who reads it -> the amplitude."""
     rope = recipe.draft.rope
     if has_latent_attention(recipe.draft.config):
-        return {"SGLang": _deepseek(rope), "transformers": _transformers(rope)}
+        return {
+            "SGLang": _deepseek(rope),
+            f"vLLM {_VLLM_READ}": _vllm(rope, latent=True),
+            "transformers": _transformers(rope),
+        }
     return {
         "SGLang <0.5.16": _sglang(rope, honoured=False),
         "SGLang >=0.5.16": _sglang(rope, honoured=True),
+        f"vLLM {_VLLM_READ}": _vllm(rope, latent=False),
         "transformers": _transformers(rope),
     }
 
@@ -134,12 +150,16 @@ YARN_AMPLITUDE = Hazard(
     card=(
         "The YaRN amplitude (the factor on cos and sin) depends on the engine version. SGLang before "
         "0.5.16 ignores `mscale` and `mscale_all_dim` and scales by 0.1 ln(factor) + 1; SGLang 0.5.16 "
-        "and later and transformers honour both keys. A draft that is served with another amplitude "
+        "and later, vLLM 0.33.0 and transformers honour both keys. A draft that is served with another amplitude "
         "than it was trained with loses accept length, and nothing reports it. Do not move this draft "
         "to another engine version without measuring."
     ),
     advice="measure the accept length on both engine versions, and state draft.rope.amplitude_as_trained",
-    source="sgl-project/sglang#31232, sgl-project/sglang#22711",
+    source=(
+        "sgl-project/sglang#31232, sgl-project/sglang#22711; "
+        "layers/rotary_embedding/yarn_scaling_rope.py of vllm 0.33.0"
+    ),
+    beside={"vllm": SpecifierSet(f"=={_VLLM_READ}")},
 )
 # The factory passes attn_factor on and no attention_factor (read in 0.5.14 and 0.5.23).
 ROPE_FACTOR = Hazard(
@@ -150,10 +170,14 @@ ROPE_FACTOR = Hazard(
     applies=_states_a_factor,
     card=(
         "SGLang multiplies the YaRN amplitude by `attn_factor` and does not read `attention_factor`; in "
-        "transformers it is the other way round. The same config means two amplitudes."
+        "vLLM and transformers it is the other way round. The same config means two amplitudes."
     ),
     advice="state neither key, and train with the amplitude that follows from factor and mscale",
-    source="layers/rotary_embedding/factory.py of sglang 0.5.14 and 0.5.23",
+    source=(
+        "layers/rotary_embedding/factory.py of sglang 0.5.14 and 0.5.23; layers/rotary_embedding/__init__.py of "
+        "vllm 0.33.0"
+    ),
+    beside={"vllm": SpecifierSet(f"=={_VLLM_READ}")},
 )
 # model_runner.py grows the draft's table of cos and sin to the target's context (0.5.14 and 0.5.23).
 CONTEXT = Hazard(

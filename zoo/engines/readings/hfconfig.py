@@ -3,12 +3,15 @@
 Engines ask a config object, not the file. A key that is absent has the default of the model type (a Qwen3
 config without ``head_dim`` has 128, whatever the engine's own fallback), and a value of the wrong type stops
 the start. Source: transformers 5.8.1 (which SGLang 0.5.14 pins) and 5.19.0 (SGLang 0.5.23; vLLM 0.33.0 takes
-5.16.1 to 5.20), models/{qwen3,llama,deepseek_v3}/configuration_*.py and models/auto/; run with both.
+5.16.1 to 5.20.2), models/{qwen3,llama,deepseek_v3}/configuration_*.py and models/auto/; run with both.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from zoo.engines.readings.model import Refusal
@@ -67,23 +70,30 @@ _MAY_BE_NULL = {
     "deepseek_v3": ("q_lora_rank", "v_head_dim"),
     "kimi_k2": ("q_lora_rank", "v_head_dim"),
 }
-# Model types that drafts use and that neither transformers nor any of the engines read here registers.
-UNKNOWN_EVERYWHERE = ("dflash", "qwen3_dflash2", "qwen3_dspark", "domino", "peagle")
+
+
+@cache
+def model_types(engine: str, version: str) -> frozenset[str]:
+    """The model types of which this engine version makes a config (model_types.json, which
+    scripts/model_types.py writes from the wheels)."""
+    listed = json.loads(files("zoo.engines.readings").joinpath("model_types.json").read_text())
+    return frozenset((*listed["every"], *listed[f"{engine} {version}"]))
 
 
 def seen_by_engine(
-    config: Mapping[str, Any], unknown: tuple[str, ...], source: str
+    config: Mapping[str, Any], engine: str, version: str
 ) -> tuple[dict[str, Any], list[Refusal]]:
-    """The config with the defaults of its model type, and what transformers refuses in it.
-
-    ``unknown`` are the model types that this engine version is known not to know, ``source`` the file that
-    asks transformers.
-    """
+    """The config with the defaults of its model type, and what the config parser of an engine refuses in it."""
     kind = config.get("model_type")
-    if not isinstance(kind, str) or kind in unknown:
+    if not isinstance(kind, str) or kind not in model_types(engine, version):
         stated = "no model_type" if not isinstance(kind, str) else f"the unknown model_type {kind!r}"
         reason = f"config.json has {stated}, so transformers cannot make a config of it"
-        return dict(config), [Refusal("model type", reason, f"{source}; AutoConfig.from_pretrained")]
+        return dict(config), [Refusal("model type", reason, "AutoConfig.from_pretrained", key="model_type")]
+    return read_by_transformers(config, kind)
+
+
+def read_by_transformers(config: Mapping[str, Any], kind: str) -> tuple[dict[str, Any], list[Refusal]]:
+    """The config with the defaults of the model type ``kind``, and what transformers refuses in it."""
     defaults = _DEFAULTS.get(kind, {})
     seen = {**defaults, **config}
     refusals = [

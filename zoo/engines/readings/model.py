@@ -27,6 +27,7 @@ class Missing(StrEnum):
 
     RANDOM = "random"
     BORROWED = "borrowed"  # the target's
+    UNUSED = "unused"  # anything: the engine builds it and never computes with it
     DEFAULT = "default"  # what it was built with: zeros, ones, or every draft id taken as a target id
 
 
@@ -63,7 +64,8 @@ class EngineReading:
     """One engine version's reading of one draft.
 
     ``loads_as`` is the class in the engine (None: none, or one that was not read, see ``covered``).
-    ``missing`` names parameters as a file of the engine's own layout would. ``block_size`` is the number of
+    ``missing`` names parameters as a file of the engine's own layout would. ``faults`` are what it serves
+    wrongly although every tensor is there, as words that follow the engine's name. ``block_size`` is the number of
     tokens of a block that the config decides (DSpark: the tokens proposed); None where only the command does.
     ``ignored_keys`` are keys of the draft's own config blocks that this version never looks at.
     """
@@ -76,6 +78,7 @@ class EngineReading:
     refusals: tuple[Refusal, ...] = ()
     fates: Mapping[str, Fate] = field(default_factory=dict)
     missing: Mapping[str, Missing] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
     layer_ids: LayerIds | None = None
     block_size: int | None = None
     ignored_keys: tuple[str, ...] = ()
@@ -99,6 +102,7 @@ class EngineReading:
             "refusals": [refusal.as_json() for refusal in self.refusals],
             "tensors": {name: str(fate) for name, fate in self.fates.items()},
             "missing": {name: str(held) for name, held in self.missing.items()},
+            "faults": list(self.faults),
             "layer_ids": None if self.layer_ids is None else self.layer_ids.as_json(),
             "block_size": self.block_size,
             "ignored_keys": list(self.ignored_keys),

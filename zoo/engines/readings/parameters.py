@@ -6,7 +6,7 @@ Engines fuse q, k, v and gate, up; the parts keep the names that a file gives th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal
 
@@ -28,11 +28,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of the engine; ``parts`` maps a shard ("" where it is not fused) to what fills it."""
+    """One parameter of the engine; ``parts`` maps a shard ("" where it is not fused) to what fills it. One
+    that is not ``used`` is built and never computed with: it may hold anything."""
 
     parts: Mapping[str, Part]
     rule: Rule = "exact"
     unfilled: Missing = Missing.RANDOM
+    used: bool = True
 
 
 def whole(name: str, *shape: int, rule: Rule = "exact", unfilled: Missing = Missing.RANDOM) -> Parameter:
@@ -75,8 +77,22 @@ def mlp(prefix: str, seen: Mapping[str, Any]) -> dict[str, Parameter]:
     }
 
 
+def mlp_biases(prefix: str, seen: Mapping[str, Any]) -> dict[str, Parameter]:
+    hidden, inner = seen["hidden_size"], seen["intermediate_size"]
+    gate_up = {"0": Part(f"{prefix}.gate_proj.bias", (inner,)), "1": Part(f"{prefix}.up_proj.bias", (inner,))}
+    return {
+        f"{prefix}.gate_up_proj.bias": Parameter(gate_up, "rows"),
+        f"{prefix}.down_proj.bias": whole(f"{prefix}.down_proj.bias", hidden),
+    }
+
+
 def norms(prefix: str, names: Iterable[str], size: int) -> dict[str, Parameter]:
     return {f"{prefix}{name}.weight": whole(f"{prefix}{name}.weight", size) for name in names}
+
+
+def unused(made: Mapping[str, Parameter], *names: str) -> dict[str, Parameter]:
+    """The same parameters, of which the forward pass does not use ``names``."""
+    return {name: replace(each, used=each.used and name not in names) for name, each in made.items()}
 
 
 def prefixed(prefix: str, made: Mapping[str, Parameter]) -> dict[str, Parameter]:
@@ -123,7 +139,7 @@ class Load:
     def missing(self) -> dict[str, Missing]:
         """What no tensor filled, by the name that a file would give it."""
         return {
-            part.name: parameter.unfilled
+            part.name: parameter.unfilled if parameter.used else Missing.UNUSED
             for name, parameter in self.parameters.items()
             for shard, part in parameter.parts.items()
             if (name, shard) not in self.filled

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from zoo.engines.readings import sglang_dflash, sglang_eagle3
-from zoo.engines.readings.hfconfig import UNKNOWN_EVERYWHERE, seen_by_engine
+from zoo.engines.readings.hfconfig import seen_by_engine
 from zoo.engines.readings.model import (
     EngineProfile,
     EngineReading,
@@ -21,6 +21,7 @@ from zoo.engines.readings.model import (
     Tensors,
     ignored_keys,
 )
+from zoo.engines.readings.ropes import refused_rope
 from zoo.engines.readings.sglang_dflash import DFlashDraft, DSparkDraft, Refused
 from zoo.engines.readings.sglang_eagle3 import Eagle3Draft, Eagle3MLADraft, check_layers
 
@@ -98,11 +99,10 @@ def reading(
     architecture = _pick(config, profile)
     algorithm, loads_as = profile.architectures[architecture]
     base = EngineReading(profile.engine, profile.version, algorithm, loads_as)
-    unknown = (*UNKNOWN_EVERYWHERE, "k3_dspark", "speculators", "eagle")
-    seen, refusals = seen_by_engine(config, unknown, f"sglang {profile.version} get_config")
+    seen, refusals = seen_by_engine(config, profile.engine, profile.version)
     if refusals:
         return _refused(base, refusals, tensors)
-    wrong = check_layers(seen)
+    wrong = check_layers(seen) or refused_rope(seen, profile.engine, loads_as)
     if wrong is not None:
         return _refused(base, [wrong], tensors)
     try:
@@ -170,6 +170,7 @@ def _eagle3(
         refusals=tuple(made.refusals),
         fates=made.fates,
         missing={} if made.refusals else draft.missing(made),
+        faults=tuple(draft.faults),
         layer_ids=draft.layer_ids,
         ignored_keys=ignored_keys(seen, _profile(base)),
         notes=(*draft.notes, *made.notes),

@@ -256,13 +256,25 @@ class DFlashDraft:
         if self.modern and self.block.get("attention_sink_bias") is True:
             name = f"{layer}self_attn.attention_sink_bias"
             made[name] = whole(name, seen["num_attention_heads"], rule="rows")
-        if self.architecture == "DFlashLagunaForCausalLM":
+        gate = self._gate() if self.architecture == "DFlashLagunaForCausalLM" else 0
+        if gate:
             name = f"{layer}self_attn.g_proj.weight"
-            width = seen["num_attention_heads"] * (
-                1 if seen.get("gating") == "per-head" else seen.get("head_dim", 128)
-            )
-            made[name] = whole(name, width, hidden, rule="rows")
+            made[name] = whole(name, seen["num_attention_heads"] * gate, hidden, rule="rows")
         return made
+
+    def _gate(self) -> int:
+        """Rows per head of Laguna's gate, 0 without one (configs/laguna.py, normalize_gating)."""
+        gating = self.seen.get("gating", True)
+        if gating in (True, "per-head"):
+            return 1
+        if gating in (False, None, "disabled"):
+            return 0
+        if gating != "per-element":
+            raise Refused(
+                f"gating must be one of True, False, None, per-head, per-element, disabled; got {gating!r}",
+                "sglang configs/laguna.py",
+            )
+        return int(self.seen.get("head_dim", 128))
 
     def _heads(self, hidden: int, features: int) -> dict[str, Parameter]:
         made: dict[str, Parameter] = {}

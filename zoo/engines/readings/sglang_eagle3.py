@@ -20,6 +20,7 @@ from zoo.engines.readings.parameters import (
     mlp,
     norms,
     prefixed,
+    unused,
     whole,
 )
 from zoo.engines.readings.sglang_dflash import Refused
@@ -60,6 +61,7 @@ class Eagle3Draft:
     def __init__(self, seen: Mapping[str, Any], version: str, target_layers: int | None) -> None:
         self.seen, self.version, self.target_layers = seen, version, target_layers
         self.notes: list[str] = []
+        self.faults: list[str] = []
         block = seen.get("eagle_config")
         self.block: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
         self.tied = bool(seen.get("tie_word_embeddings"))
@@ -69,12 +71,22 @@ class Eagle3Draft:
         self.layer_ids = self._layer_ids()
 
     def _head(self) -> None:
-        if not self.tied and "draft_vocab_size" not in self.seen:
+        if "draft_vocab_size" not in self.seen:
             reason = "config.json has no draft_vocab_size (AttributeError)"
             raise Refused(reason, _LLAMA, key="draft_vocab_size")
         self.head_from_target = not self.tied and self.seen["draft_vocab_size"] is None
         self.vocab = self.seen.get("vocab_size", 0)
-        self.draft_vocab = self.vocab if self.tied else (self.seen.get("draft_vocab_size") or self.vocab)
+        self.draft_vocab = self.seen.get("draft_vocab_size") or self.vocab
+        self._tied_head()
+
+    def _tied_head(self) -> None:
+        """Tied embeddings make the target's embedding the head, whose first rows are then read as the
+        draft's tokens (logits_processor.py, ``logits[:, : self.vocab_size]``)."""
+        if self.tied and self.draft_vocab != self.vocab:
+            self.faults.append(
+                f"takes the first {self.draft_vocab:,} rows of the target's embedding for the head "
+                "(tie_word_embeddings), and maps them to the tokens of d2t: other words than it means"
+            )
 
     @property
     def target_hidden(self) -> int:
@@ -85,6 +97,13 @@ class Eagle3Draft:
     def embeds_from_target(self) -> bool:
         """``set_embed`` keeps the file's embedding where the target's width is stated and another."""
         return self.head_from_target or self.target_hidden == self.seen["hidden_size"]
+
+    @property
+    def runs_fc(self) -> bool:
+        """The fusion is skipped where the hidden states are as wide as the draft, as the target's last ones
+        without ``use_aux_hidden_state`` are."""
+        taps = self.aux if self.block.get("use_aux_hidden_state", True) else 1
+        return taps * self.target_hidden != int(self.seen["hidden_size"])
 
     def _stated_ids(self) -> Any:
         return self.block.get("eagle_aux_hidden_state_layer_ids")
@@ -119,8 +138,10 @@ class Eagle3Draft:
             layer = f"layers.{index}."
             width = hidden if index else 2 * hidden
             made |= attention(f"{layer}self_attn", seen, width, norms=False, biases=biases)
-            made |= mlp(f"{layer}mlp", seen)
+            made |= mlp(f"{layer}mlp", self._mlp_sizes())
             made |= norms(layer, ("hidden_norm", "input_layernorm", "post_attention_layernorm"), hidden)
+            if index:  # only the first layer norms the embeddings
+                made = unused(made, f"{layer}input_layernorm.weight")
         made["fc.weight"] = whole("fc.weight", hidden, self.aux * target)
         made |= self._beside_fc(hidden, target)
         made["norm.weight"] = whole("norm.weight", hidden)
@@ -132,6 +153,12 @@ class Eagle3Draft:
                 "lm_head.weight", self.draft_vocab, hidden, rule="vocabulary", unfilled=kept
             )
         return made
+
+    def _mlp_sizes(self) -> Mapping[str, Any]:
+        """A llama4_text config has the width of a dense MLP under a key of its own."""
+        if self.seen.get("model_type") != "llama4_text":
+            return self.seen
+        return {**self.seen, "intermediate_size": self.seen.get("intermediate_size_mlp", 16384)}
 
     def _embedding(self, hidden: int) -> Parameter:
         kept = Missing.BORROWED if self.embeds_from_target else Missing.RANDOM
@@ -175,7 +202,12 @@ class Eagle3Draft:
             made.fates[name] = Fate.IGNORED
 
     def _after(self, made: Load) -> Load:
-        """What the worker replaces with the target's, and the vocabulary map."""
+        """What the worker replaces with the target's, and the fusion that it may not run."""
+        if not self.runs_fc and any(name.endswith("fc.weight") for name in made.fates):
+            self.faults.append(
+                "never runs fc: it feeds the draft with the last hidden states of the target "
+                "(use_aux_hidden_state false, or one tapped layer as wide as the draft)"
+            )
         for name, fate in made.fates.items():
             embedding = re.search(r"embed_tokens\.weight$", name) and self.embeds_from_target
             head = re.search(r"lm_head\.weight$", name) and self.head_from_target
@@ -185,6 +217,9 @@ class Eagle3Draft:
 
     def missing(self, made: Load) -> dict[str, Missing]:
         found = made.missing()
+        if not self.runs_fc:
+            fusion = [name for name in found if name.startswith(("fc.", "fc_norm.", "input_norm."))]
+            found |= dict.fromkeys(fusion, Missing.UNUSED)
         if self.draft_vocab != self.vocab and ("d2t", "") not in made.filled:
             found["d2t"] = Missing.DEFAULT
         return found
@@ -207,6 +242,7 @@ class Eagle3MLADraft(Eagle3Draft):
         stated = self.seen.get("draft_vocab_size")
         self.head_from_target = not self.tied and stated is None
         self.draft_vocab = stated or self.vocab
+        self._tied_head()
 
     @property
     def target_hidden(self) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from zoo.engines.readings.hfconfig import UNKNOWN_EVERYWHERE, seen_by_engine
+from zoo.engines.readings.hfconfig import seen_by_engine
 from zoo.engines.readings.model import (
     EngineProfile,
     EngineReading,
@@ -24,6 +24,7 @@ from zoo.engines.readings.model import (
     Tensors,
     ignored_keys,
 )
+from zoo.engines.readings.ropes import refused_rope
 from zoo.engines.readings.sglang_dflash import Refused
 from zoo.engines.readings.sglang_eagle3 import check_layers
 from zoo.engines.readings.vllm_models import DFlash, DSpark, Eagle3, Eagle3MLA
@@ -99,8 +100,8 @@ def reading(
         architecture = next(name for name in flat["architectures"] if name in profile.architectures)
         algorithm, loads_as = profile.architectures[architecture]
         base = replace(base, algorithm=algorithm, loads_as=loads_as)
-        seen, refusals = seen_by_engine(flat, UNKNOWN_EVERYWHERE, "vllm HFConfigParser")
-        wrong = check_layers(seen)
+        seen, refusals = seen_by_engine(flat, profile.engine, profile.version)
+        wrong = check_layers(seen) or refused_rope(seen, profile.engine, loads_as)
         if refusals or wrong is not None:
             return _refused(base, refusals or [wrong], tensors)  # type: ignore[list-item]
         draft = _CLASSES.get(loads_as, DFlash)(seen, architecture, target_layers)
@@ -112,6 +113,7 @@ def reading(
         refusals=tuple(made.refusals),
         fates=made.fates,
         missing={} if made.refusals else draft.missing(made),
+        faults=tuple(draft.faults),
         layer_ids=draft.layer_ids,
         block_size=draft.block_size,
         ignored_keys=ignored_keys(flat, profile),

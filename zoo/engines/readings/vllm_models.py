@@ -13,8 +13,10 @@ from zoo.engines.readings.parameters import (
     Part,
     attention,
     mlp,
+    mlp_biases,
     norms,
     prefixed,
+    unused,
     whole,
 )
 from zoo.engines.readings.sglang_dflash import Refused
@@ -45,6 +47,7 @@ class Model:
     def __init__(self, seen: Mapping[str, Any], architecture: str, target_layers: int | None) -> None:
         self.seen, self.architecture, self.target_layers = seen, architecture, target_layers
         self.notes: list[str] = []
+        self.faults: list[str] = []
         self.vocab: int = seen.get("vocab_size", 0)
         self.draft_vocab: int = seen.get("draft_vocab_size") or self.vocab
         self.own_embedding = self.own_head = False
@@ -318,8 +321,16 @@ class Eagle3(Model):
                 f"{layer}self_attn", seen, width, norms="Qwen3" in self.architecture, biases=biases
             )
             made |= mlp(f"{layer}mlp", seen)
-            made |= norms(layer, ("hidden_norm", "input_layernorm", "post_attention_layernorm"), hidden)
+            if seen.get("mlp_bias") and "Qwen3" not in self.architecture:
+                made |= mlp_biases(f"{layer}mlp", seen)
+            made |= self._norms(index, hidden)
         return self._outer(made | self._around(hidden))
+
+    def _norms(self, index: int, hidden: int) -> dict[str, Parameter]:
+        """Only the first layer runs hidden_norm; the others norm their input with input_layernorm."""
+        layer = f"layers.{index}."
+        made = norms(layer, ("hidden_norm", "input_layernorm", "post_attention_layernorm"), hidden)
+        return unused(made, f"{layer}hidden_norm.weight") if index else made
 
     def _around(self, hidden: int) -> dict[str, Parameter]:
         made: dict[str, Parameter] = {}
@@ -334,14 +345,26 @@ class Eagle3(Model):
         return made
 
     def _special(self, made: Load, name: str, shape: tuple[int, ...]) -> bool:
+        if self._dropped(name):
+            made.fates[name] = Fate.IGNORED
+            return True
         if "mask_hidden" not in name:
             return False
         made.fates[name] = Fate.READ if self.parallel else Fate.IGNORED
         made.filled.add(("mask_hidden", ""))
         return True
 
+    def _dropped(self, name: str) -> bool:
+        """What load_weights takes out before it looks for a place: the fusion that the class has not built,
+        and the norm before it."""
+        eagle = self._block("eagle_config")
+        if "fc." in name and not eagle.get("use_aux_hidden_state", True):
+            return True
+        return "input_norm." in name and not eagle.get("norm_before_fc", self.seen.get("norm_before_fc"))
+
     def load(self, tensors: Tensors) -> Load:
         made = super().load(tensors)
+        self._judge(tensors)
         if self.parallel and not any("mask_hidden" in name for name in tensors):
             made.refuse(
                 "mask_hidden",
@@ -349,6 +372,19 @@ class Eagle3(Model):
             )
             del made.fates["mask_hidden"]
         return made
+
+    def _judge(self, tensors: Tensors) -> None:
+        """What is served wrongly although every parameter has a tensor."""
+        if any("fc." in name and self._dropped(name) for name in tensors):
+            self.faults.append(
+                "has no fc without use_aux_hidden_state: it feeds the draft with the last hidden states of the "
+                "target"
+            )
+        if self.draft_vocab != self.vocab and not any("lm_head" in name for name in tensors):
+            self.faults.append(
+                f"takes the first {self.draft_vocab:,} rows of the target's head, since the file has none, and "
+                "maps them to the tokens of d2t: other words than it means"
+            )
 
 
 class Eagle3MLA(Eagle3):
@@ -365,7 +401,7 @@ class Eagle3MLA(Eagle3):
             layer = f"layers.{index}."
             made |= self._latent(f"{layer}self_attn", hidden if index else 2 * hidden)
             made |= mlp(f"{layer}mlp", seen)
-            made |= norms(layer, ("hidden_norm", "input_layernorm", "post_attention_layernorm"), hidden)
+            made |= self._norms(index, hidden)
         return self._outer(made | self._around(hidden))
 
     def _latent(self, prefix: str, width: int) -> dict[str, Parameter]:

@@ -42,7 +42,7 @@ def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
     if not is_nested(config):
         return dict(config)
     kind = config.get("speculators_model_type")
-    if kind not in ("eagle3", "peagle", "dflash", "dflash2", "dspark"):
+    if not isinstance(kind, str) or kind not in ("eagle3", "peagle", "dflash", "dflash2", "dspark"):
         raise Refused(f"speculators_model_type {kind!r} is none of those that vLLM converts", _SOURCE)
     nested = config.get("transformer_layer_config")
     flat = dict(nested) if isinstance(nested, Mapping) else {}
@@ -51,10 +51,13 @@ def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
     ids = config.get("aux_hidden_state_layer_ids")
     if not isinstance(ids, list):
         raise Refused("the config has no list aux_hidden_state_layer_ids", _SOURCE)
+    if not all(type(number) is int for number in ids):
+        raise Refused("aux_hidden_state_layer_ids holds something else than integers", _SOURCE)
     shifted = [number - 1 for number in ids]
     if kind == "dspark":
         flat |= {key: config[key] for key in _HEAD_KEYS if config.get(key) is not None}
-        stated = [name for name in config.get("architectures") or [] if name == "Qwen3DSparkModel"]
+        named = config.get("architectures")
+        stated = ["Qwen3DSparkModel"] if isinstance(named, list) and "Qwen3DSparkModel" in named else []
         return flat | {
             "architectures": stated or ["Qwen3DSparkModel"],
             "eagle_aux_hidden_state_layer_ids": ids,
@@ -79,7 +82,7 @@ def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
 def _eagle(config: Mapping[str, Any], flat: Mapping[str, Any], kind: str) -> dict[str, Any]:
     names = _EAGLE3 if kind == "eagle3" else _PEAGLE
     model_type = flat.get("model_type", "llama")
-    if model_type not in names:
+    if not isinstance(model_type, str) or model_type not in names:
         raise Refused(f"Unsupported model_type {model_type} for a {kind} speculator", _SOURCE)
     made: dict[str, Any] = {
         "architectures": [names[model_type]],

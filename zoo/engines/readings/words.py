@@ -72,6 +72,7 @@ def sentences(reading: EngineReading) -> list[str]:
         rest = "one more reason" if more == 1 else f"{more} more reasons"
         return lines if more <= 0 else [*lines, f"{name}: and {rest}."]
     said = [
+        *(f"{name} {fault}." for fault in reading.faults),
         *_ignored(name, reading),
         *_unfilled(name, reading),
         *_read(name, reading),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from zoo.engines.readings import EngineReading, known_or_refuse, reading_of
-from zoo.engines.readings.hfconfig import seen_by_engine
+from zoo.engines.readings.hfconfig import read_by_transformers
 from zoo.replay.reference import Engine, NoReferenceError
 from zoo.replay.reference.layers import Sizes
 
@@ -31,7 +31,7 @@ def with_defaults(config: Mapping[str, Any], model_type: str) -> dict[str, Any]:
     """
     stated = config.get("model_type")
     kind = stated if stated in ("qwen3", "llama") else model_type
-    seen, refusals = seen_by_engine({**config, "model_type": kind}, (), "transformers")
+    seen, refusals = read_by_transformers({**config, "model_type": kind}, kind)
     if refusals:
         raise NoReferenceError(f"config.json is refused by transformers: {refusals[0].reason}")
     return seen

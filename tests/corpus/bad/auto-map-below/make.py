@@ -4,4 +4,4 @@ from tests.corpus.kit import good_draft
 
 
 def make(folder: Path) -> None:
-    good_draft(folder, text_config={"auto_map": {"AutoModel": "modeling.Draft"}})
+    good_draft(folder, draft_config={"auto_map": {"AutoModel": "modeling.Draft"}})

@@ -1,0 +1,7 @@
+from pathlib import Path
+
+from tests.corpus.kit import good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder, architectures=["DFlashSpeculator"])

@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from tests.corpus.kit import good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    (folder / "mask_embedding.pt").write_bytes(b"")

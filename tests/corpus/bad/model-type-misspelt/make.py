@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from tests.corpus.kit import edit_config, good_draft
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    edit_config(folder, model_type="qwen3 ")
