@@ -52,7 +52,8 @@ FACTS = [
     "SGLang <0.5.16: A bf16 KV cache",
     "Block size 8 is the native block size",
     "The YaRN amplitude (the factor on cos and sin) depends on the engine version",
-    "as trained: unknown; as read: 1.4159 in SGLang <0.5.16; 1.0 in SGLang >=0.5.16 and transformers",
+    "as trained: unknown; as read: 1.4159 in SGLang <0.5.16; 1.0 in SGLang >=0.5.16, vLLM 0.33.0 and "
+    "transformers",
     # Training
     "target's intermediate hidden states (6 aux layers x 7,168)",
     "Fine-tuning helps most at deep block positions, which gate whole-block acceptance",

@@ -252,3 +252,21 @@ def test_a_folder_of_the_zoo_is_the_source_and_one_elsewhere_is_not(
 def test_adopt_does_not_make_up_hardware(run_zoo: Run, new_zoo: Zoo) -> None:
     adopted(run_zoo, new_zoo, TINY)
     assert "gpu: TODO" in (new_zoo.recipes / "profiles" / "mine-profile.yaml").read_text()
+
+
+def test_adopt_keeps_a_null_that_an_engine_reads(run_zoo: Run, new_zoo: Zoo, tmp_path: Path) -> None:
+    draft = families.eagle3(families.VOCAB)
+    draft.config["draft_vocab_size"] = None
+    kept = {
+        name: each for name, each in draft.tensors.items() if name not in ("lm_head.weight", "d2t", "t2d")
+    }
+    families.write(tmp_path / "draft", families.Draft(draft.family, draft.config, kept))
+    adopted(run_zoo, new_zoo, tmp_path / "draft")
+    assert "draft_vocab_size:\n" in (new_zoo.recipes / "mine.yaml").read_text()
+
+
+def test_a_section_beside_the_plain_rope_is_stated(run_zoo: Run, new_zoo: Zoo, tmp_path: Path) -> None:
+    kit.good_draft(tmp_path / "draft", rope_scaling={"rope_type": "default", "mrope_section": [2, 1, 1]})
+    ran = adopted(run_zoo, new_zoo, tmp_path / "draft")
+    assert "left out" not in ran.err
+    assert "mrope_section: [2, 1, 1]" in (new_zoo.recipes / "mine.yaml").read_text()

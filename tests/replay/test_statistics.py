@@ -21,22 +21,39 @@ def test_what_does_not_vary_has_no_interval(counts: list[int], steps: list[int])
     assert ratio_interval(counts, steps) is None
 
 
-def test_a_paired_change_is_in_parts_of_the_declared_gain() -> None:
-    # Differences -1, -1, -1, -0.6 of a mean of 4: mean -0.225, and a t interval with 3 degrees of freedom.
-    found = paired([4.0, 4.0, 4.0, 4.0], [3.0, 3.0, 3.0, 3.4], margin=0.02)
-    assert found.change == pytest.approx(-0.225)
-    error = 0.05 / 2  # standard deviation / sqrt(n)
-    assert found.high - found.change == pytest.approx(3.18245 * error, rel=1e-4)
+def test_a_paired_change_is_the_mean_of_relative_differences() -> None:
+    # 2 (b - a) / (b + a) is -2/3, -2/3, -2/3 and -2/5: mean -0.6, standard error 1/15, and a t interval with 3
+    # degrees of freedom. A difference of -0.6 is a change of 1.4 / 2.6 - 1.
+    found = paired([2.0, 4.0, 6.0, 3.0], [1.0, 2.0, 3.0, 2.0], margin=0.02)
+    assert found.change == pytest.approx(1.4 / 2.6 - 1)
+    high = -0.6 + 3.182446 / 15
+    assert found.high == pytest.approx((2 + high) / (2 - high) - 1, rel=1e-5)
     assert found.p_above > 0.99
     assert found.p_below < 0.01
     assert found.conversations == 4
+
+
+def test_one_conversation_with_a_large_gain_does_not_decide() -> None:
+    ours = [0.5, 0.6, 0.7, 0.6, 0.5, 0.6, 0.7, 5.4]
+    found = paired(ours, [*(each * 0.8 for each in ours[:-1]), 5.4], margin=0.0)
+    assert found.high < 0
+    assert found.change == pytest.approx(-0.176, abs=0.01)
 
 
 def test_a_change_without_noise_is_certain() -> None:
     same = paired([2.0, 3.0], [2.0, 3.0], margin=0.02)
     assert (same.change, same.low, same.high, same.p_above) == (0, 0, 0, 1)
     better = paired([2.0, 2.0], [3.0, 3.0], margin=0.02)
-    assert (better.change, better.p_above, better.p_below) == (0.5, 0, 1)
+    assert better.change == pytest.approx(0.5)
+    assert (better.p_above, better.p_below) == (0, 1)
+    at_margin = paired([2.0, 2.0], [2.2, 2.2], margin=0.1 + 1e-9)
+    assert (at_margin.p_above, at_margin.p_below) == (1, 0)
+
+
+def test_all_and_nothing_have_a_change_too() -> None:
+    assert paired([1.0, 2.0], [0.0, 0.0], margin=0.0).change == -1
+    assert paired([0.0, 0.0], [1.0, 2.0], margin=0.0).change == 1000
+    assert paired([0.0, 1.0], [0.0, 1.0], margin=0.0).change == 0
 
 
 def test_p_values_are_corrected_for_their_number() -> None:

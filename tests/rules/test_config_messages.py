@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.corpus.families import dspark, write
 from tests.corpus.kit import edit_config, good_draft, good_recipe
 from zoo.verify import verify_recipe, verify_source
 from zoo.workspace import find_zoo
@@ -61,7 +62,8 @@ def test_a_block_size_that_dspark_leaves_out_has_the_default_of_dspark(tmp_path:
     draft = dspark()
     del draft.config["block_size"]
     write(tmp_path / "draft", draft)
-    said = [each.message for each in verify_source(str(tmp_path / "draft")).report.findings if each.code == "C090"]
-    assert said == [
-        '"block_size" is not stated, so engines take 7 proposed tokens (SGLang, DSpark) or what the command says'
+    said = [
+        each.message for each in verify_source(str(tmp_path / "draft")).report.findings if each.code == "C090"
     ]
+    default = "7 proposed tokens (SGLang, DSpark) or what the command says"
+    assert said == [f'"block_size" is not stated, so engines take {default}']

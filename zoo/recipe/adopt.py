@@ -140,7 +140,8 @@ def unstated(family: Family, config: Mapping[str, Any]) -> list[str]:
         for block in ROPE_BLOCKS
         if isinstance(inner := config.get(block), Mapping)
         for key in inner
-        if (block, key) not in known or (simple and key not in ("rope_type", "type", "rope_theta"))
+        if (block, key) not in known
+        or (simple and key not in ("rope_type", "type", "rope_theta", "mrope_section"))
     ]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 CONFIDENCE = 0.95
 _RESAMPLES = 9999
+# Above this relative difference a change is printed as a thousandfold: there was next to nothing before.
+MOST = 1.996
 _SEED = 20_261_130  # an interval must be the same in every run over the same counts
 
 
@@ -45,9 +47,9 @@ def ratio_interval(counts: Sequence[int], steps: Sequence[int]) -> tuple[float, 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A change of accept length - 1, in parts of the declared draft's: the mean over conversations of the
-    paired differences, with its 95% interval by t. ``p_above`` is the chance of a mean this large where the
-    true one is at most the margin, ``p_below`` that of one this small where it is at least the margin."""
+    """A change of accept length - 1, as a part of it, over conversations in pairs, with its 95% interval by
+    t. ``p_above`` is the chance of a change this large where the true one is at most the margin, ``p_below``
+    that of one this small where it is at least the margin."""
 
     change: float
     low: float
@@ -58,24 +60,43 @@ class Paired:
 
 
 def paired(ours: Sequence[float], other: Sequence[float], margin: float) -> Paired:
-    """Compare ``other`` with ``ours``: mean accepted proposals per conversation, in the same order.
-    ``margin`` in parts of the mean of ``ours``, which must be above 0, as at least two conversations."""
+    """Compare ``other`` with ``ours``: mean accepted proposals of each conversation, in the same order, at
+    least two of them. ``margin`` is a change.
+
+    What is averaged is d = (other - ours) / ((other + ours) / 2) of each conversation, and a change c is one
+    of d = 2c / (2 + c). Gains differ between conversations by a factor of ten (one that loops has nearly all
+    accepted), and a fault takes a share of each: differences that were not divided would be those of the one
+    or two conversations with the largest gain.
+    """
     from scipy.stats import ttest_1samp
 
-    mean = sum(ours) / len(ours)
-    changes = [(theirs - mine) / mean for mine, theirs in zip(ours, other, strict=True)]
-    average = sum(changes) / len(changes)
-    if max(changes) - min(changes) < 1e-12:  # no noise at all: t is not defined, and nothing is uncertain
-        above, below = float(average <= margin), float(average >= margin)
-        return Paired(average, average, average, above, below, len(changes))
-    interval = ttest_1samp(changes, 0).confidence_interval(CONFIDENCE)
+    found = [
+        2 * (theirs - mine) / (theirs + mine) if theirs + mine else 0.0
+        for mine, theirs in zip(ours, other, strict=True)
+    ]
+    mean, least = sum(found) / len(found), 2 * margin / (2 + margin)
+    if max(found) - min(found) < 1e-9:  # no noise at all: t is not defined, and nothing is uncertain
+        change = _change(mean)
+        return Paired(change, change, change, float(mean <= least), float(mean >= least), len(found))
+    interval = ttest_1samp(found, 0).confidence_interval(CONFIDENCE)
     return Paired(
-        change=average,
-        low=float(interval.low),
-        high=float(interval.high),
-        p_above=float(ttest_1samp(changes, margin, alternative="greater").pvalue),
-        p_below=float(ttest_1samp(changes, margin, alternative="less").pvalue),
-        conversations=len(changes),
+        change=_change(mean),
+        low=_change(float(interval.low)),
+        high=_change(float(interval.high)),
+        p_above=float(ttest_1samp(found, least, alternative="greater").pvalue),
+        p_below=float(ttest_1samp(found, least, alternative="less").pvalue),
+        conversations=len(found),
+    )
+
+
+def _change(difference: float) -> float:
+    """The change of a relative difference, which lies between -2 (all is lost) and 2 (there was nothing)."""
+    return (
+        (2 + difference) / (2 - difference) - 1
+        if -2 < difference < MOST
+        else -1.0
+        if difference <= -2
+        else 1e3
     )
 
 

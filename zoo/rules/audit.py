@@ -56,8 +56,8 @@ def no_engine_starts(subject: Subject) -> Iterable[Finding]:
 def served_wrongly_everywhere(subject: Subject) -> Iterable[Finding]:
     """Every engine that starts with this draft computes something else than it was trained for.
 
-    What it does: for a folder without a recipe, and where no engine is named, asks the reading of every engine
-    version for what it serves wrongly although every tensor is there. (Otherwise: E042.)
+    What it does: for a folder without a recipe, and where no engine is named, asks the reading of every
+    engine version for what it serves wrongly although every tensor is there. (Otherwise: E042.)
     Why is this bad: the server starts, and proposes other words or feeds the draft with other hidden states.
     Nothing reports it but the accept length.
     Example: "tie_word_embeddings": true beside "draft_vocab_size": 32000, and no lm_head in the file.
@@ -118,8 +118,8 @@ def rope_amplitude_open(subject: Subject) -> Iterable[Finding]:
     What it does: for a folder without a recipe, compares what transformers, which most trainers use, and the
     engine versions that know the architecture make of the YaRN keys. (With a recipe: E001, E004, E014.)
     Why is this bad: SGLang before 0.5.16 ignores mscale and mscale_all_dim, only SGLang reads attn_factor and
-    only vLLM and transformers attention_factor. A draft that is served with another amplitude than it was trained with
-    loses accept length, and nothing reports it.
+    only vLLM and transformers attention_factor. A draft that is served with another amplitude than it was
+    trained with loses accept length, and nothing reports it.
     Example: "rope_scaling": {"rope_type": "yarn", "factor": 64, "mscale": 1.0, "mscale_all_dim": 1.0}.
     Use instead: the same config, an engine version that reads the amplitude of the training run, and a recipe
     that states it (draft.rope.amplitude_as_trained).

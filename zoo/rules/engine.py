@@ -21,9 +21,9 @@ _SAME = 1e-3  # two amplitudes that agree to three digits: card and manifest pri
 def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
     """The YaRN amplitude depends on the engine version.
 
-    What it does: Looks for YaRN rope with mscale and mscale_all_dim, which SGLang before 0.5.16 ignores (later
-    ones and vLLM 0.33.0 do not), and says which amplitude (the factor on cos and sin) each declared profile
-    will use.
+    What it does: Looks for YaRN rope with mscale and mscale_all_dim, which SGLang before 0.5.16 ignores
+    (later ones and vLLM 0.33.0 do not), and says which amplitude (the factor on cos and sin) each declared
+    profile will use.
     Why is this bad: With factor 64 and both keys 1.0 the older reading is 0.1 ln(64) + 1 = 1.4159, the newer
     one 1.0. The draft then attends with other logits than in training and loses accept length, and nothing
     reports it.

@@ -128,8 +128,8 @@ def not_read(subject: Subject) -> Iterator[Finding]:
 def serves_wrongly(subject: Subject) -> Iterator[Finding]:
     """The engine starts with this draft and computes something else than it was trained for.
 
-    What it does: asks the reading of each engine what it serves wrongly although every tensor is there: a head
-    that is cut out of the target's, a fusion layer that is never run.
+    What it does: asks the reading of each engine what it serves wrongly although every tensor is there: a
+    head that is cut out of the target's, a fusion layer that is never run.
     Why is this bad: the server starts, and proposes other words or feeds the draft with other hidden states.
     Nothing reports it but the accept length.
     Example: "eagle_config": {"use_aux_hidden_state": false} beside an fc over three layers of the target.

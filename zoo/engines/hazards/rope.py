@@ -150,9 +150,9 @@ YARN_AMPLITUDE = Hazard(
     card=(
         "The YaRN amplitude (the factor on cos and sin) depends on the engine version. SGLang before "
         "0.5.16 ignores `mscale` and `mscale_all_dim` and scales by 0.1 ln(factor) + 1; SGLang 0.5.16 "
-        "and later, vLLM 0.33.0 and transformers honour both keys. A draft that is served with another amplitude "
-        "than it was trained with loses accept length, and nothing reports it. Do not move this draft "
-        "to another engine version without measuring."
+        "and later, vLLM 0.33.0 and transformers honour both keys. A draft that is served with another "
+        "amplitude than it was trained with loses accept length, and nothing reports it. Do not move this "
+        "draft to another engine version without measuring."
     ),
     advice="measure the accept length on both engine versions, and state draft.rope.amplitude_as_trained",
     source=(
@@ -174,8 +174,8 @@ ROPE_FACTOR = Hazard(
     ),
     advice="state neither key, and train with the amplitude that follows from factor and mscale",
     source=(
-        "layers/rotary_embedding/factory.py of sglang 0.5.14 and 0.5.23; layers/rotary_embedding/__init__.py of "
-        "vllm 0.33.0"
+        "layers/rotary_embedding/factory.py of sglang 0.5.14 and 0.5.23; "
+        "layers/rotary_embedding/__init__.py of vllm 0.33.0"
     ),
     beside={"vllm": SpecifierSet(f"=={_VLLM_READ}")},
 )

@@ -83,7 +83,7 @@ def model_types(engine: str, version: str) -> frozenset[str]:
 def seen_by_engine(
     config: Mapping[str, Any], engine: str, version: str
 ) -> tuple[dict[str, Any], list[Refusal]]:
-    """The config with the defaults of its model type, and what the config parser of an engine refuses in it."""
+    """The config with the defaults of its model type, and what the engine's config parser refuses in it."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in model_types(engine, version):
         stated = "no model_type" if not isinstance(kind, str) else f"the unknown model_type {kind!r}"

@@ -65,8 +65,9 @@ class EngineReading:
 
     ``loads_as`` is the class in the engine (None: none, or one that was not read, see ``covered``).
     ``missing`` names parameters as a file of the engine's own layout would. ``faults`` are what it serves
-    wrongly although every tensor is there, as words that follow the engine's name. ``block_size`` is the number of
-    tokens of a block that the config decides (DSpark: the tokens proposed); None where only the command does.
+    wrongly although every tensor is there, as words that follow the engine's name. ``block_size`` is the
+    number of tokens of a block that the config decides (DSpark: the tokens proposed); None where only the
+    command does.
     ``ignored_keys`` are keys of the draft's own config blocks that this version never looks at.
     """
 

@@ -377,13 +377,14 @@ class Eagle3(Model):
         """What is served wrongly although every parameter has a tensor."""
         if any("fc." in name and self._dropped(name) for name in tensors):
             self.faults.append(
-                "has no fc without use_aux_hidden_state: it feeds the draft with the last hidden states of the "
-                "target"
+                "has no fc without use_aux_hidden_state: it feeds the draft with the last hidden states of "
+                "the target"
             )
-        if self.draft_vocab != self.vocab and not any("lm_head" in name for name in tensors):
+        tied = self.seen.get("tie_word_embeddings")  # without it a lost head is what it is (I001)
+        if tied and self.draft_vocab != self.vocab and not any("lm_head" in name for name in tensors):
             self.faults.append(
-                f"takes the first {self.draft_vocab:,} rows of the target's head, since the file has none, and "
-                "maps them to the tokens of d2t: other words than it means"
+                f"takes the first {self.draft_vocab:,} rows of the target's head, since the file has none, "
+                "and maps them to the tokens of d2t: other words than it means"
             )
 
 
