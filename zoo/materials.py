@@ -12,6 +12,8 @@ from zoo.checkpoint.compare import unchanged_tensors
 from zoo.checkpoint.maps import read_maps
 from zoo.checkpoint.model import Checkpoint
 from zoo.checkpoint.target import open_target, rows_like
+from zoo.errors import UnreadableError
+from zoo.printable import quoted
 from zoo.recipe.data import load_data
 from zoo.rules import Absent, Level, Subject
 from zoo.workspace import Zoo
@@ -66,6 +68,11 @@ def _with_target(subject: Subject, zoo: Zoo | None, named: str | None) -> Subjec
     else:
         reason = "the target is not here; give its folder or config.json with --target"
         return _without(subject, "target", reason, required=False)
+    if "://" in source:
+        hint = "download its config.json and give that file, or its folder"
+        raise UnreadableError(
+            f"{quoted(source)} is remote, and a target is read from a local folder", hint=hint
+        )
     target, reason, found = open_target(path, source)
     if file is not None:
         found = tuple(replace(each, related=(file.where("/repo"),)) for each in found)

@@ -22,8 +22,8 @@ def test_what_does_not_vary_has_no_interval(counts: list[int], steps: list[int])
 
 
 def test_a_paired_change_is_the_mean_of_relative_differences() -> None:
-    # 2 (b - a) / (b + a) is -2/3, -2/3, -2/3 and -2/5: mean -0.6, standard error 1/15, and a t interval with 3
-    # degrees of freedom. A difference of -0.6 is a change of 1.4 / 2.6 - 1.
+    # 2 (b - a) / (b + a) is -2/3, -2/3, -2/3 and -2/5: mean -0.6, standard error 1/15, and a t interval with
+    # 3 degrees of freedom. A difference of -0.6 is a change of 1.4 / 2.6 - 1.
     found = paired([2.0, 4.0, 6.0, 3.0], [1.0, 2.0, 3.0, 2.0], margin=0.02)
     assert found.change == pytest.approx(1.4 / 2.6 - 1)
     high = -0.6 + 3.182446 / 15

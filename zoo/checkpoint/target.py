@@ -88,11 +88,6 @@ def open_target(path: Path, source: str) -> tuple[TargetModel | None, str, tuple
     Raises:
         UnreadableError: there is no such folder or file.
     """
-    if "://" in source:
-        hint = "download its config.json and give that file, or its folder"
-        raise UnreadableError(
-            f"{quoted(source)} is remote, and a target is read from a local folder", hint=hint
-        )
     if path.is_file():
         return _with_config(path, {}, source[: source.rfind("/") + 1])
     try:

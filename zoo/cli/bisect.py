@@ -62,13 +62,13 @@ def command(
 
     recorded = Recorded.of(trace, device, torch.float32 if device == "cpu" else torch.bfloat16, top)
     recorded = recorded.only(recorded.main)
-    drafts = [Draft.of(each, recorded, steps) for each in opened]
+    first, second = (Draft.of(each, recorded, steps) for each in opened)
     with _counted() as told:
-        found = bisect(*drafts, recorded, told)
+        found = bisect(first, second, recorded, told)
     if form == "json":
-        app.json(_document(found, *drafts))
+        app.json(_document(found, first, second))
     else:
-        app.out("\n".join(_lines(found, *drafts)))
+        app.out("\n".join(_lines(found, first, second)))
 
 
 def _open(app: App, name: str, sources: Sources) -> Checkpoint:

@@ -65,7 +65,8 @@ def _nothing(report: Report, source: str, name: str) -> str:
     errors = report.count(Severity.ERROR)
     if errors:
         word = "error" if errors == 1 else "errors"
-        return f"{said}\n{errors} {word} that only a person can mend: zoo verify {shlex.quote(printable(name, keep=''))}"
+        again = f"zoo verify {shlex.quote(printable(name, keep=''))}"
+        return f"{said}\n{errors} {word} that only a person can mend: {again}"
     if report.exit_status:
         return f"{said}\nsome checks could not run: zoo verify {shlex.quote(printable(name, keep=''))}"
     return f"nothing to mend in the tensors of {quoted(source)}; no copy was written"

@@ -112,7 +112,7 @@ def command(
     else:
         app.out(render(opened.source, trace, results))
     if write and recipe is not None:
-        argv = ("zoo", "replay", name, "--trace", trace.name, "--device", device)
+        argv: tuple[str, ...] = ("zoo", "replay", name, "--trace", trace.name, "--device", device)
         argv += tuple(word for each in engines for word in ("--engine", "==".join(each)))
         _write(app, recipe, record(recipe, opened, recorded, settings, results, argv, started, top))
     return status

@@ -123,7 +123,8 @@ def optimum(rows: Sequence[Row], tried: Sequence[Tried], settings: ReplaySetting
     corrected = dict(zip(compared, adjusted([each.p_above for each in compared.values()]), strict=True))
     results = []
     for variant, _ in tried:
-        check, about = f"variant/{variant.name}", {"what": variant.what}
+        check = f"variant/{variant.name}"
+        about: dict[str, Any] = {"what": variant.what}
         if variant.name not in compared:
             results.append(Result(check, Outcome.NOT_CHECKED, variant.absent, about))
             continue
@@ -133,15 +134,15 @@ def optimum(rows: Sequence[Row], tried: Sequence[Tried], settings: ReplaySetting
         better = verdict == BETTER
         reason = f"{variant.what}: {_change(each)} of accept length - 1" if better else ""
         results.append(Result(check, Outcome.FAILED if better else Outcome.PASSED, reason, about))
-    better = [each for each in results if each.outcome is Outcome.FAILED]
+    failed = [each for each in results if each.outcome is Outcome.FAILED]
     absent = [each for each in results if each.outcome is Outcome.NOT_CHECKED]
     said = {
         "variants": len(compared),
         "not_checked": len(absent),
         "below_the_noise": sum(each.measured.get("verdict") == NOISE for each in results),
     }
-    if better:
-        reason = "a neighbour is better: " + "; ".join(each.reason for each in better)
+    if failed:
+        reason = "a neighbour is better: " + "; ".join(each.reason for each in failed)
         return [*results, Result(f"gate/{OPTIMUM}", Outcome.FAILED, reason[:1000], said)]
     if not compared:
         return [*results, _missing(OPTIMUM, "the trace can make no variant", said)]

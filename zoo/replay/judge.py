@@ -91,7 +91,9 @@ def _of_engine(
     step: Callable[[], None],
 ) -> Result:
     """The main domain as one engine version reads the config."""
-    check, about = f"engine/{engine[0]}-{engine[1]}", {"domain": main.main, "reading": " ".join(engine)}
+    check = f"engine/{engine[0]}-{engine[1]}"
+    about: dict[str, Any] = {"domain": main.main, "reading": " ".join(engine)}
+    about |= {} if main.temperature is None else {"temperature": main.temperature}
     if isinstance(reading, str):
         return Result(check, Outcome.NOT_CHECKED, reading, about)
     rows = run(draft.made(reading), main, told=step) if _differs(reading, declared) else own

@@ -34,8 +34,8 @@ class ReplaySettings:
     conversations: int = 8
 
     def as_json(self) -> dict[str, Any]:
-        """As the settings of a record, which are text and numbers."""
-        stated = {field.name: getattr(self, field.name) for field in fields(self)}
+        """As the settings of a record, which are text and numbers; its subject is the trace."""
+        stated = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "trace"}
         return stated | {"require": " ".join(self.require)}
 
 

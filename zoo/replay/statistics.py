@@ -12,8 +12,8 @@ from typing import Any
 
 CONFIDENCE = 0.95
 _RESAMPLES = 9999
-# Above this relative difference a change is printed as a thousandfold: there was next to nothing before.
-MOST = 1.996
+# From this relative difference on a change counts as a thousandfold: there was next to nothing before.
+_MOST = 1.996
 _SEED = 20_261_130  # an interval must be the same in every run over the same counts
 
 
@@ -90,14 +90,10 @@ def paired(ours: Sequence[float], other: Sequence[float], margin: float) -> Pair
 
 
 def _change(difference: float) -> float:
-    """The change of a relative difference, which lies between -2 (all is lost) and 2 (there was nothing)."""
-    return (
-        (2 + difference) / (2 - difference) - 1
-        if -2 < difference < MOST
-        else -1.0
-        if difference <= -2
-        else 1e3
-    )
+    """The change of a relative difference: -1 of -2, where all is lost. An interval may reach beyond that."""
+    if difference <= -2:
+        return -1.0
+    return (2 + difference) / (2 - difference) - 1 if difference < _MOST else 1e3
 
 
 def adjusted(values: Sequence[float]) -> list[float]:

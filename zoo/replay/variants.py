@@ -54,12 +54,7 @@ def neighbours(draft: Draft, recorded: Recorded, declared: Reading) -> Iterator[
     if hasattr(declared, "mask_token_id"):
         yield from _masks(draft, recorded, declared)
     if hasattr(declared, "norm_output"):
-        fed = "before the norm" if declared.norm_output else "normed"
-        yield Variant(
-            "norm-output",
-            f"the state fed back {fed}",
-            replace(declared, norm_output=not declared.norm_output),
-        )
+        yield _norm_output(declared)
 
 
 def controls(draft: Draft, declared: Reading) -> Iterator[Variant]:
@@ -142,6 +137,13 @@ def _on_trace(name: str, what: str, reading: Reading, draft: Draft, recorded: Re
     elif missing:
         absent = f"the trace has no states after layer {', '.join(map(str, missing))} (--neighbours)"
     return Variant(name, what, reading, absent=absent)
+
+
+def _norm_output(declared: Any) -> Variant:
+    """The key that SpecForge and the engines read in two ways (docs/replay.md)."""
+    fed = "before the norm" if declared.norm_output else "normed"
+    other = replace(declared, norm_output=not declared.norm_output)
+    return Variant("norm-output", f"the state fed back {fed}", other)
 
 
 def _masks(draft: Draft, recorded: Recorded, declared: Any) -> Iterator[Variant]:

@@ -74,31 +74,31 @@ def _lengths(results: Sequence[Result]) -> Iterator[str]:
             f"{printable(name):24} {said['accept_length']:13.3f}  {interval:11}  "
             f"{said['verify_steps']:6,}  {shares}{same}"
         )
-        if "expected_accept_length" in said and said.get("temperature") == 0:
+        if "expected_accept_length" in said and _is(each, "domain") and said.get("temperature") == 0:
             low, high = said["expected_accept_length"]
             every = said["every_anchor_accept_length"]
             yield f"{'':24} at every anchor {every:.2f}; {low:.2f} to {high:.2f} at temperature 1"
 
 
 def _variants(results: Sequence[Result]) -> Iterator[str]:
-    yield f"{'neighbour':46} {'change':>7}  {'95%':17}  verdict"
+    yield f"{'neighbour':50} {'change':>7}  {'95%':19}  verdict"
     for each in results:
         if not _is(each, "variant"):
             continue
         said = each.measured
         if each.outcome is Outcome.NOT_CHECKED:
-            yield f"{said['what']:46} not checked: {printable(each.reason)}"
+            yield f"{said['what']:50} not checked: {printable(each.reason)}"
             continue
         low, high = said["interval"]
         interval = f"{low:+.1%} to {high:+.1%}"
-        yield f"{said['what']:46} {said['change']:+7.1%}  {interval:17}  {said['verdict']}"
+        yield f"{said['what']:50} {said['change']:+7.1%}  {interval:19}  {said['verdict']}"
 
 
 def _controls(results: Sequence[Result]) -> Iterator[str]:
-    yield "negative control                               keeps"
+    yield f"{'negative control':50}  keeps"
     for each in results:
         if _is(each, "control"):
-            yield f"{each.measured['what']:46} {each.measured['share']:6.1%}  {each.outcome}"
+            yield f"{each.measured['what']:50} {each.measured['share']:6.1%}  {each.outcome}"
 
 
 def _gates(results: Sequence[Result]) -> Iterator[str]:
