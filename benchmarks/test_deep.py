@@ -168,10 +168,12 @@ def test_a_header_of_100_000_tensors_is_linear(benchmark: Any, tmp_path: Path) -
     few, many = min(seconds(10_000) for _ in range(3)), min(seconds(100_000) for _ in range(3))
     benchmark.pedantic(lambda: None, rounds=1, iterations=1)
     benchmark.extra_info["ratio"] = many[0] / many[1]
-    growth = many[0] / few[0]
-    print(f"\n100,000 tensors: {many[0] / many[1]:.2f}x of json.loads; {growth:.1f}x of 10,000 tensors")
+    growth, theirs = many[0] / few[0], many[1] / few[1]
+    print(
+        f"\n100,000 tensors: {many[0] / many[1]:.2f}x of json.loads; growth {growth:.1f}x, theirs {theirs:.1f}x"
+    )
     assert many[0] <= 2 * many[1]
-    assert many[0] <= 14 * few[0]
+    assert growth <= 2 * theirs  # linear, as json.loads is
 
 
 def warm(path: Path) -> None:

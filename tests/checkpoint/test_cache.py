@@ -71,7 +71,23 @@ def test_a_file_that_was_just_written_is_not_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"file": {}, "tensors": 3}', '{"file": {"size": 1}}'])
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_cache_that_others_may_write_to_is_not_believed(draft: Path, tmp_path: Path, mode: int) -> None:
+    scan(draft, tmp_path / "cache")
+    (tmp_path / "cache").chmod(mode)
+    assert scan(draft, tmp_path / "cache")[1] > 0
+
+
+def test_one_changed_digit_in_an_entry_counts_for_nothing(draft: Path, tmp_path: Path) -> None:
+    first, _ = scan(draft, tmp_path / "cache")
+    for entry in (tmp_path / "cache").iterdir():
+        entry.write_bytes(entry.read_bytes().replace(b'"nan": 0', b'"nan": 1'))
+    again, read = scan(draft, tmp_path / "cache")
+    assert read > 0
+    assert again == first
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "[" * 100_000, '{"file": {}, "tensors": 3}', "\n{}"])
 def test_a_damaged_entry_counts_for_nothing(draft: Path, tmp_path: Path, content: str) -> None:
     first, _ = scan(draft, tmp_path / "cache")
     for entry in (tmp_path / "cache").iterdir():

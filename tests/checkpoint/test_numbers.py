@@ -93,6 +93,25 @@ def test_moments_are_those_of_the_finite_numbers(dtype: str) -> None:
     assert found.zeros == np.count_nonzero(bits == 0) / len(bits)
 
 
+@pytest.mark.parametrize(
+    ("mean", "std"), [(1000.0, 0.01), (60000.0, 1.0), (1.0, 0.001), (0.0, 1e-25), (0.0, 1e-40), (0.1, 0.0)]
+)
+def test_a_small_spread_around_a_large_mean_is_not_lost(mean: float, std: float) -> None:
+    numbers = np.random.default_rng(6).normal(mean, std, 3000).astype("<f4")
+    found = gathered("F32", numbers.tobytes(), chunk=4096).moments
+    assert found is not None
+    exact = numbers.astype("<f8")
+    assert found.mean == pytest.approx(exact.mean(), rel=1e-6, abs=1e-45)
+    assert found.std == pytest.approx(exact.std(), rel=1e-3, abs=1e-45)
+
+
+def test_numbers_at_the_end_of_float64_have_no_moments() -> None:
+    raw = np.array([1e308, -1e308, 1e300], "<f8").tobytes()
+    found = gathered("F64", raw)
+    assert found.moments is None
+    assert found.high == 1e308
+
+
 @pytest.mark.parametrize(("spare", "expected"), [(0, 0), (3, 3), (4, 4), (7, 0)])
 def test_spare_bits_are_counted(spare: int, expected: int) -> None:
     bits = np.random.default_rng(3).integers(0x3F00, 0x3FFF, 400).astype("<u2") & (0xFFFF << spare & 0xFFFF)

@@ -24,7 +24,7 @@ from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.checkpoint.numbers import Moments, Sample, TensorScan
 from zoo.digests import FileDigest, canonical_json, sha256_hex
 
-_FORMAT = 1  # raise it when what a scan says of the same bytes changes
+_FORMAT = 2  # raise it when what a scan says of the same bytes changes
 _TICK_NS = 2_000_000_000  # the coarsest clock of a file system in use, FAT's
 _LIMIT = 64 * 1024 * 1024
 _KEPT = 500
@@ -44,11 +44,12 @@ class ScanCache:
             if self._folder is None:
                 return None
             try:
-                with open_regular(self._folder / self._key(status, stats=with_stats)) as file:
-                    document = json.loads(read_up_to(file, _LIMIT))
-                return _read(document, name)
-            except (OSError, ValueError, TypeError, KeyError):
-                continue
+                raw = self._own(self._folder / self._key(status, stats=with_stats))
+                found = _read(json.loads(raw), name)
+            except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                continue  # what nobody can have written counts for nothing
+            if found[0].size == status.st_size:
+                return found
         return None
 
     def keep(self, found: Scanned, status: os.stat_result, started_ns: int, *, stats: bool) -> None:
@@ -59,13 +60,31 @@ class ScanCache:
         document = {"file": asdict(digest), "tensors": [asdict(each) for each in tensors]}
         with suppress(OSError, ValueError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._folder.stat().st_uid != os.getuid():
+            if not _is_private(self._folder.stat()):
                 return
             path = self._folder / self._key(status, stats=stats)
             beside = path.with_suffix(f".{os.getpid()}")
-            beside.write_text(json.dumps(document), encoding="utf-8")
+            text = json.dumps(document).encode()
+            beside.write_bytes(sha256_hex(text).encode() + b"\n" + text)
             beside.replace(path)
             self._prune()
+
+    def _own(self, path: Path) -> bytes:
+        """The content of an entry that the user wrote, and that is as it was written.
+
+        Raises:
+            OSError, ValueError: it is not there, another may write to it, or it is damaged.
+        """
+        assert self._folder is not None
+        if not _is_private(self._folder.stat()):
+            raise ValueError("another user may write to the cache")
+        with open_regular(path) as file:
+            if not _is_private(os.fstat(file.fileno())):
+                raise ValueError("another user may write to the entry")
+            digest, _, raw = read_up_to(file, _LIMIT).partition(b"\n")
+        if digest.decode("ascii", "replace") != sha256_hex(raw):
+            raise ValueError("the entry is damaged")
+        return raw
 
     def _key(self, status: os.stat_result, *, stats: bool) -> str:
         state = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
@@ -90,6 +109,11 @@ def user_cache() -> ScanCache:
     except RuntimeError:  # nobody's home
         return NO_CACHE
     return ScanCache(home / "draft-zoo" / "scans")
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether only the user who runs the command can write there."""
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def _read(document: Any, name: str) -> Scanned:

@@ -283,6 +283,7 @@ class _Sums:
         self._form = FLOATS.get(dtype)
         self._total = self._squares = 0.0
         self._zeros = self._count = 0
+        self._pivot: float | None = None
         self._has_zero = dtype != "F8_E8M0"
         self._one: Numbers | None = None
         self._wide = np.empty(_BLOCK, "<u4")
@@ -304,16 +305,26 @@ class _Sums:
         self._zeros += int(np.count_nonzero(parts == 0)) if self._has_zero else 0
         if self._has_zero and self._form is not None and self._form.sign and not self._form.fnuz:
             self._zeros += int(np.count_nonzero(parts == self._form.sign))
-        for begin in range(0, len(parts), _BLOCK):
-            numbers = self.numbers(parts[begin : begin + _BLOCK])
-            # Sums of float32 keep six digits of a block; NaN and Inf come out of them.
-            with np.errstate(all="ignore"):
-                squares, total = float(np.dot(numbers, numbers)), float(np.dot(numbers, self._ones(numbers)))
-            if not math.isfinite(squares):
-                numbers = numbers[np.isfinite(numbers)].astype("<f8")
-                squares, total = float(np.dot(numbers, numbers)), float(numbers.sum())
-            self._squares += squares
-            self._total += total
+        with np.errstate(all="ignore"):
+            for begin in range(0, len(parts), _BLOCK):
+                self._add_block(self.numbers(parts[begin : begin + _BLOCK]))
+
+    def _add_block(self, numbers: Numbers) -> None:
+        """Sums of what is left of the numbers without the pivot, so that none is lost where the mean is large
+        and the spread small. float32 keeps six digits of a block; NaN and Inf come out of the sums."""
+        np = self._np
+        if self._pivot is None:
+            finite = numbers[np.isfinite(numbers)]
+            if not len(finite):
+                return
+            self._pivot = float(finite[0])
+        rest = numbers - numbers.dtype.type(self._pivot)
+        squares, total = float(np.dot(rest, rest)), float(np.dot(rest, self._ones(rest)))
+        if not math.isfinite(squares) or (squares < 1e-30 and rest.any()):
+            rest = numbers[np.isfinite(numbers)].astype("<f8") - self._pivot
+            squares, total = float(np.dot(rest, rest)), float(rest.sum())
+        self._squares += squares
+        self._total += total
 
     def _ones(self, numbers: Numbers) -> Numbers:
         """As many ones: a dot product is the fastest sum."""
@@ -333,16 +344,18 @@ class _Sums:
             found = wide.view("<f4")
         elif self._form is not None:
             found = parts.view({2: "<f2", 4: "<f4", 8: "<f8"}[parts.itemsize])
-            found = found.astype("<f4") if parts.itemsize == 2 else found
+            found = found.astype("<f4" if parts.itemsize == 2 else "<f8")
         else:
             found = parts.view(_INTEGERS[self._dtype]).astype("<f8")
         return found
 
     def result(self, not_finite: int) -> Moments | None:
         finite = self._count - not_finite
-        if not finite:
+        if not finite or self._pivot is None:
             return None
-        mean = self._total / finite
-        return Moments(
-            mean, math.sqrt(max(0.0, self._squares / finite - mean * mean)), self._zeros / self._count
-        )
+        offset = self._total / finite
+        variance = max(0.0, self._squares / finite - offset * offset)
+        mean = self._pivot + offset
+        if not math.isfinite(mean) or not math.isfinite(variance):
+            return None  # numbers near the end of float64
+        return Moments(mean, math.sqrt(variance), self._zeros / self._count)

@@ -56,12 +56,14 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class DeepPass:
-    """How a pass over every byte is made: ``progress`` gets the bytes of each buffer, ``stats`` adds
-    :class:`Moments`, and a file that ``cache`` knows is not read."""
+    """How a pass over every byte is made: ``progress`` gets the bytes of each buffer (``expect`` their sum
+    before, as far as files go), ``stats`` adds :class:`Moments`, and a file that ``cache`` knows is not
+    read."""
 
     progress: Callable[[int], None] | None = None
     stats: bool = False
     cache: ScanCache = NO_CACHE
+    expect: Callable[[int], None] | None = None
 
 
 def scan_checkpoint(checkpoint: Checkpoint, names: Iterable[str], how: DeepPass | None = None) -> Scan:
@@ -80,6 +82,8 @@ def scan_checkpoint(checkpoint: Checkpoint, names: Iterable[str], how: DeepPass 
                 hint="check the folder and the name",
             )
     how = how or DeepPass()
+    if how.expect is not None:
+        how.expect(sum(checkpoint.files[name] for name in wanted))
     told, lock, stop = how.progress or _silent, threading.Lock(), threading.Event()
 
     def tell(count: int) -> None:
@@ -178,8 +182,9 @@ def _refuse(checkpoint: Checkpoint, name: str) -> NoReturn:
     )
 
 
-def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
-    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_dev)
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    """With the ctime: whoever writes can put the mtime back."""
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev)
 
 
 def _fits(known: Scanned, header: Header | None) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from zoo.cli.app import App, format_option
-from zoo.cli.progress import bytes_read
+from zoo.cli.progress import Shown, bytes_read
 from zoo.cli.remote import open_sources, remote_options
 from zoo.engines.readings import KNOWN, parse_engine
 from zoo.engines.readings.drafts import draft_of
@@ -133,11 +132,12 @@ def command(
     return 1 if 1 in statuses else max(statuses)
 
 
-def _deep_pass(progress: Callable[[int], None] | None, stats: bool, fresh: bool) -> DeepPass:
+def _deep_pass(progress: Shown | None, stats: bool, fresh: bool) -> DeepPass:
     from zoo.checkpoint.cache import NO_CACHE, user_cache
     from zoo.checkpoint.scan import DeepPass
 
-    return DeepPass(progress, stats, NO_CACHE if fresh else user_cache())
+    expect = None if progress is None else progress.expect
+    return DeepPass(progress, stats, NO_CACHE if fresh else user_cache(), expect)
 
 
 def _all_names(app: App, everything: bool) -> list[str]:
