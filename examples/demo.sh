@@ -36,8 +36,9 @@ What this proved
            recipe = config.json = header = training manifest
   launch   one pure function writes this command, the card's, and (later) the smoke test's
   card     every number is measured (with its evidence) or says that the author reported it
-  release  the published bytes were read back and equal the manifest; the version can never change
-Not proved: that it serves as well as it was trained to (replay and smoke test). The card says so.
+  release  the published bytes were read back and equal the manifest; the version can never change; the draft reaches
+           its training number and no neighbour of its config is better (recorded by zoo replay, bound to these bytes)
+Not proved: that an engine serves it as well (smoke test). The card says so.
 
 Where to look
   $demo/published/$name/1.0.0/README.md      the published card

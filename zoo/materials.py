@@ -9,27 +9,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from zoo.checkpoint.compare import unchanged_tensors
+from zoo.checkpoint.folder import CONFIG_NAME
 from zoo.checkpoint.maps import read_maps
 from zoo.checkpoint.model import Checkpoint
 from zoo.checkpoint.target import open_target, rows_like
-from zoo.errors import UnreadableError
-from zoo.printable import quoted
 from zoo.recipe.data import load_data
+from zoo.remote.address import is_remote
 from zoo.rules import Absent, Level, Subject
+from zoo.sources import Sources
 from zoo.workspace import Zoo
 
 _NOT_UNDERSTOOD = "a weights file could not be understood, or there is none"
 
 
-def gather(subject: Subject, level: Level, zoo: Zoo | None = None, target: str | None = None) -> Subject:
+def gather(
+    subject: Subject,
+    level: Level,
+    zoo: Zoo | None = None,
+    target: str | None = None,
+    sources: Sources | None = None,
+) -> Subject:
     """``subject`` with everything that ``level`` reads; ``target`` is the folder or config.json that the user
-    named.
+    named, or a remote source, of which config.json is read.
 
     Raises:
         UnreadableError: what the user named cannot be opened, or changed while it was read.
     """
     subject = _with_maps(subject)
-    subject = _with_target(subject, zoo, target)
+    subject = _with_target(subject, zoo, target, sources or Sources())
     if zoo is not None and subject.recipe is not None:
         data, found = load_data(zoo, subject.recipe)
         subject = replace(subject, data=data, reported=subject.reported + found)
@@ -58,7 +65,7 @@ def _with_maps(subject: Subject) -> Subject:
     return subject
 
 
-def _with_target(subject: Subject, zoo: Zoo | None, named: str | None) -> Subject:
+def _with_target(subject: Subject, zoo: Zoo | None, named: str | None, sources: Sources) -> Subject:
     """The target: what the user named or, else, a folder of the zoo that the target file names."""
     file = subject.recipe.target if subject.recipe is not None else None
     if named is not None:
@@ -68,11 +75,10 @@ def _with_target(subject: Subject, zoo: Zoo | None, named: str | None) -> Subjec
     else:
         reason = "the target is not here; give its folder or config.json with --target"
         return _without(subject, "target", reason, required=False)
-    if "://" in source:
-        hint = "download its config.json and give that file, or its folder"
-        raise UnreadableError(
-            f"{quoted(source)} is remote, and a target is read from a local folder", hint=hint
-        )
+    if is_remote(source):
+        # Only what it is, not its tokens: its tables have gigabytes.
+        path = sources.open(source).root / CONFIG_NAME
+        source = source.rstrip("/") + "/"
     target, reason, found = open_target(path, source)
     if file is not None:
         found = tuple(replace(each, related=(file.where("/repo"),)) for each in found)

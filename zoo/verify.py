@@ -79,7 +79,7 @@ def verify_recipe(
         missing=missing,
         today=date.today(),
     )
-    subject = gather(_scan(subject, level, deep), level, zoo, target)
+    subject = gather(_scan(subject, level, deep), level, zoo, target, sources)
     if loaded.recipe is not None:
         evidence, found = load_evidence(zoo, loaded.recipe, _digest(subject))
         subject = replace(subject, evidence=evidence, reported=subject.reported + found)
@@ -108,7 +108,7 @@ def verify_source(
         missing={"recipe": absent, "recipe_file": absent},
         today=date.today(),
     )
-    subject = gather(_scan(subject, level, deep), level, target=target)
+    subject = gather(_scan(subject, level, deep), level, target=target, sources=sources)
     return _verify(subject, {}, level, strict)
 
 

@@ -207,6 +207,28 @@ def test_an_overflow_is_no_number(change_of: Change) -> None:
     assert change_of(huge, ("F64", (1,), struct.pack("<d", -1e308))).relative is None
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "changed", "largest"),
+    [
+        (("I64", 2**62, 1), ("I64", 2**62 + 1, 1), 1, 1.0),
+        (("U64", 2**64 - 1, 1), ("U64", 2**64 - 2, 1), 1, 1.0),
+        (("I64", -(2**63), 1), ("I64", 2**63 - 1, 1), 1, 2.0**64),
+        (("I64", -1, 1), ("U64", 2**64 - 1, 1), 1, 2.0**64),
+        (("I64", 2**62 + 1, 1), ("U64", 2**62, 1), 1, 1.0),
+        (("I64", 2**62 + 1, 1), ("U64", 2**62 + 1, 1), 0, 0.0),
+        (("U8", 255, 1), ("I8", -1, 1), 1, 256.0),
+    ],
+)
+def test_integers_are_compared_exactly(
+    change_of: Change, a: tuple[str, int, int], b: tuple[str, int, int], changed: int, largest: float
+) -> None:
+    codes = {"I64": "q", "U64": "Q", "U8": "B", "I8": "b"}
+    one, two = ((dtype, (2,), struct.pack(f"<2{codes[dtype]}", *values)) for dtype, *values in (a, b))
+    found = change_of(one, two)
+    assert (found.identical, found.changed, found.largest) == (False, changed, largest)
+    assert found.relative is None
+
+
 def test_maps_of_token_ids_are_no_part_of_the_change_as_a_whole(tmp_path: Path) -> None:
     for name, first in (("a", 0), ("b", 10**6)):
         ids = ("I64", (2,), struct.pack("<2q", first, 1))

@@ -110,6 +110,21 @@ def test_whatever_the_sides_hold_the_markdown_is_short_and_inert(count: int) -> 
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 4}
 
 
+def test_nobody_is_notified_by_a_name() -> None:
+    name, form = "z|@octocat #12", Form("BF16", (2,), 4)
+    sides = [
+        Side(name=f"{side} @octocat", kind="folder", config={name: side}, tensors={name + side: form},
+             missing={"files": "see @octocat (#12)"})
+        for side in ("a", "b")
+    ]  # fmt: skip
+    shown = markdown.render(compare(sides[0], sides[1]))
+    assert "| `z¦@octocat #12` |" in shown
+    assert "| `z¦@octocat #12a` |" in shown
+    without_code = re.sub(r"`[^`]*`", "", shown)
+    assert "octocat" in without_code
+    assert not re.search(r"@\w|#\d", without_code.replace("&#8203;", "\u200b"))
+
+
 def test_whatever_the_sides_hold_the_text_is_short_and_printable() -> None:
     shown = re.sub(r"\x1b\[[0-9;]*m", "", text.render(many(5000)))
     assert len(shown.splitlines()) < 300

@@ -14,6 +14,7 @@ from tests.conftest import Ran
 from tests.corpus.kit import WEIGHTS
 from tests.release.conftest import Place
 from tests.remote.hub import COMMIT, REPO, Hub, Server, serve
+from zoo.schemas import validator
 
 Verb = Callable[..., Ran]
 
@@ -176,6 +177,18 @@ def test_a_release_with_an_altered_byte_fails_its_verification(released: Place, 
     assert (ran.status, ran.out) == (1, "")
     assert f'"{name}"' in ran.err
     assert "its manifest says" in ran.err
+
+
+def test_a_release_that_is_not_its_manifest_is_a_report(released: Place) -> None:
+    alter(folder_of(released) / WEIGHTS)
+    ran = zoo(released, "verify", "tiny@1.0.0", "--deep", "--format", "json")
+    assert ran.status == 1
+    document = json.loads(ran.out)
+    validator("zoo-report-1").validate(document)
+    assert (document["exit"], document["summary"]["errors"], document["level"]) == (1, 1, "deep")
+    assert document["subject"] == {"release": "tiny@1.0.0"}
+    assert "its manifest says" in document["refused"]["message"]
+    assert document["refused"]["message"] in ran.err
 
 
 def test_a_release_with_a_file_more_or_less_fails_at_header_level(released: Place) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import REPOSITORY, Ran
 from tests.corpus.kit import WEIGHTS, draft_tensors, save
-from tests.remote.hub import COMMIT, REPO, Hub, Reply, Seen, Server, ranged
+from tests.remote.hub import COMMIT, REPO, UNPROVED, Hub, Reply, Seen, Server, ranged
 
 Run = Callable[..., Ran]
 SOURCE = f"hf://{REPO}@v1.0.0"
@@ -279,6 +279,41 @@ def test_a_part_of_a_web_server_counts_only_with_its_tag(
     assert sha256(tmp_path / "got" / WEIGHTS) == sha256(big)
     (begin, _) = site.asked_for(WEIGHTS)[-1].range or (-1, -1)
     assert (begin == 0) is changed
+
+
+@pytest.mark.parametrize("name", UNPROVED)
+def test_what_may_be_another_file_is_begun_anew(
+    name: str, pull: Pull, site: Server, big: Path, tmp_path: Path
+) -> None:
+    """The file is replaced by one of the same header, in the middle of the download."""
+    raw, cut = big.read_bytes(), [1_500_000]
+    other = tmp_path / "other"
+    other.write_bytes(raw[:-1000] + bytes(byte ^ 1 for byte in raw[-1000:]))
+
+    def fault(seen: Seen) -> Reply | None:
+        if seen.name != WEIGHTS:
+            return None
+        first = bool(cut)
+        streamed = seen.range is not None and seen.range[1] > 100_000
+        reply = ranged(seen, big if first else other, {"ETag": ""} | UNPROVED[name][0 if first else 1])
+        return replace(reply, cut=cut.pop() if streamed and cut else None)
+
+    site.fault = fault
+    ran = pull(site.url)
+    assert ran.status == 0, ran.err
+    assert sha256(tmp_path / "got" / WEIGHTS) == sha256(other)
+
+
+def test_what_always_breaks_without_an_etag_leaves_nothing(
+    pull: Pull, site: Server, big: Path, tmp_path: Path
+) -> None:
+    site.fault = later(lambda reply: replace(reply, cut=1_500_000, headers=reply.headers | {"ETag": ""}), big)
+    ran = pull(site.url)
+    assert (ran.status, ran.out) == (2, "")
+    assert "does not say whether the file changed" in ran.err
+    begins = [seen.range[0] for seen in site.asked_for(WEIGHTS)[1:] if seen.range]
+    assert begins == [0, 1_500_000] * 3
+    assert not list(tmp_path.rglob(f".{WEIGHTS}.part"))
 
 
 def started(hub: Server, storage: Server, big: Path, tmp_path: Path) -> subprocess.Popen[bytes]:

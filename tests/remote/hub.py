@@ -155,6 +155,19 @@ def serve(answer: Answer) -> Iterator[Server]:
             running.shutdown()
 
 
+# Headers before and after a break of the connection that do not prove that the file is the same one.
+UNPROVED = {
+    "nothing": ({}, {}),
+    "the same weak ETag": ({"ETag": 'W/"1"'}, {"ETag": 'W/"1"'}),
+    "an ETag that is gone": ({"ETag": '"1"'}, {}),
+    "an ETag only later": ({}, {"ETag": '"1"'}),
+    "another date": (
+        {"Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"},
+        {"Last-Modified": "Fri, 21 Oct 2016 07:28:00 GMT"},
+    ),
+}
+
+
 def ranged(seen: Seen, path: Path, headers: dict[str, str] | None = None) -> Reply:
     """The file as a good server sends it: the bytes that were asked for (206), or all of it."""
     size = path.stat().st_size

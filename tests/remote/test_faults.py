@@ -287,6 +287,8 @@ LISTINGS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a sha256 that is none": lambda listing: (
         listing | {"siblings": [{"rfilename": "a", "size": 1, "lfs": {"sha256": "../x"}}]}
     ),
+    "LFS as a list": lambda listing: listing | {"siblings": [{"rfilename": "a", "size": 1, "lfs": [1]}]},
+    "LFS as words": lambda listing: listing | {"siblings": [{"rfilename": "a", "size": 1, "lfs": "x"}]},
     "deep": lambda listing: b"[" * 100_000,
 }
 
@@ -311,10 +313,30 @@ def test_a_listing_cannot_write_elsewhere(path: str, hub: Server, draft: Path, t
     assert {each.name for each in tmp_path.iterdir()} == {"draft"}
 
 
-def test_a_file_that_no_disk_holds_is_refused(hub: Server, draft: Path) -> None:
-    body = json.dumps(Hub(draft).listing | {"siblings": [{"rfilename": "a", "size": 2**63}]}).encode()
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [(2**63 - 1, "no place for"), (2**63, "a size of no file"), (10**40, "a size of no file")],
+)
+def test_a_file_that_no_disk_holds_is_refused(size: int, told: str, hub: Server, draft: Path) -> None:
+    body = json.dumps(Hub(draft).listing | {"siblings": [{"rfilename": "a", "size": size}]}).encode()
     hub.fault = on("v1.0.0", lambda seen: Reply(200, {}, body))
-    assert "no place for" in refused(SOURCE, hub.url)
+    assert told in refused(SOURCE, hub.url)
+
+
+@pytest.mark.parametrize("names", [("config.json", "config.json/x"), ("config.json/x/y", "config.json")])
+def test_a_listing_with_a_file_in_a_file_is_refused(names: tuple[str, str], hub: Server, draft: Path) -> None:
+    files = [{"rfilename": name, "size": 1} for name in names]
+    body = json.dumps(Hub(draft).listing | {"siblings": files}).encode()
+    hub.fault = on("v1.0.0", lambda seen: Reply(200, {}, body))
+    assert 'the listing names "config.json" as a file' in refused(SOURCE, hub.url)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "NaN", "inf", "-inf", "0"])
+def test_a_limit_that_is_no_number_is_refused(seconds: str, run_zoo: Callable[..., Any]) -> None:
+    ran = run_zoo("verify", SOURCE, "--timeout", seconds)
+    assert ran.status == 2
+    assert "--timeout" in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_another_commit_than_the_one_asked_for_is_refused(hub: Server, draft: Path) -> None:

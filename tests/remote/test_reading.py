@@ -15,7 +15,15 @@ from huggingface_hub import HfApi
 from tests.conftest import REPOSITORY, Ran
 from tests.corpus.families import eagle3
 from tests.corpus.families import write as write_family
-from tests.corpus.kit import WEIGHTS, draft_tensors, edit_header, good_recipe, save, sharded_draft
+from tests.corpus.kit import (
+    WEIGHTS,
+    draft_tensors,
+    edit_header,
+    good_draft,
+    good_recipe,
+    save,
+    sharded_draft,
+)
 from tests.remote.hub import COMMIT, REPO, Folder, Hub, Reply, Server, serve
 from zoo.recipe.load import load_recipe
 from zoo.remote.address import Remote
@@ -262,3 +270,15 @@ def test_what_is_local_needs_no_client(draft: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True
     )
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_target_may_be_remote_and_its_config_is_compared(site: Server, draft: Path, tmp_path: Path) -> None:
+    """The config of another model stands at the site; only what it is, is read."""
+    ours = tmp_path / "ours"
+    good_draft(ours, num_target_layers=7)
+    config = json.loads((draft / "config.json").read_text()) | {"num_hidden_layers": 4, "model_type": "llama"}
+    (draft / "config.json").write_text(json.dumps(config))
+    with Sources(Remote()) as sources:
+        report = verify_source(str(ours), target=site.url + "/", sources=sources).report
+    found = [each for each in report.findings if each.code.startswith("C11")]
+    assert any("7" in each.message and "4" in each.message for each in found)

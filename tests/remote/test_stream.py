@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from tests.corpus.kit import WEIGHTS, draft_tensors, good_draft, save
-from tests.remote.hub import REPO, Reply, Seen, Server, ranged
+from tests.remote.hub import REPO, UNPROVED, Reply, Seen, Server, ranged
 from zoo.checkpoint.compare import unchanged_tensors
 from zoo.checkpoint.folder import open_checkpoint
 from zoo.digests import FileDigest
@@ -132,6 +132,55 @@ def test_a_passing_error_is_tried_again(status: int, hub: Server, storage: Serve
     storage.fault = later(lambda reply: Reply(status), big, times=2)
     with streamed(hub.url) as file:
         assert digest(file) == sha256(big)
+
+
+def broken(site: Server, draft: Path, headers: tuple[dict[str, str], dict[str, str]]) -> None:
+    """A break after 1 MB of the stream; the answers to that have ``headers``."""
+    cut = [1_000_000]
+
+    def fault(seen: Seen) -> Reply | None:
+        if seen.name != WEIGHTS:
+            return None
+        streamed = seen.range is not None and seen.range[1] > 100_000
+        now = headers[0] if cut else headers[1]
+        reply = ranged(seen, draft / WEIGHTS, {"ETag": ""} | now)
+        return replace(reply, cut=cut.pop() if streamed and cut else None)
+
+    site.fault = fault
+
+
+@pytest.mark.parametrize("name", UNPROVED)
+def test_what_may_be_another_file_is_not_joined(name: str, site: Server, big: Path) -> None:
+    broken(site, big.parent, UNPROVED[name])
+    with opened(site.url, Remote(timeout=1.0)) as checkpoint:
+        assert checkpoint.opener is not None
+        with checkpoint.opener(WEIGHTS) as file, pytest.raises(UnreadableError) as raised:
+            digest(file)
+    assert "the connection broke and the server does not say whether the file changed" in raised.value.message
+    assert raised.value.exit_status == 2
+
+
+def test_another_strong_etag_is_a_change(site: Server, big: Path) -> None:
+    broken(site, big.parent, ({"ETag": '"1"'}, {"ETag": '"2"'}))
+    with opened(site.url, Remote(timeout=1.0)) as checkpoint:
+        assert checkpoint.opener is not None
+        with checkpoint.opener(WEIGHTS) as file, pytest.raises(UnreadableError, match="changed while"):
+            digest(file)
+
+
+def test_without_an_etag_a_later_part_comes_in_the_same_answer(site: Server, big: Path) -> None:
+    site.fault = later(lambda reply: replace(reply, headers=reply.headers | {"ETag": ""}), big)
+    with opened(site.url, Remote(timeout=1.0)) as checkpoint:
+        assert checkpoint.opener is not None
+        asked = len(site.seen)
+        with checkpoint.opener(WEIGHTS) as file:
+            file.read(10)
+            file.seek(2_000_000)
+            assert file.read(10) == big.read_bytes()[2_000_000:2_000_010]
+            assert len(site.seen) == asked + 1
+            file.seek(5)
+            with pytest.raises(UnreadableError, match="does not say whether"):
+                file.read(10)
 
 
 def test_a_file_that_was_replaced_is_refused(hub: Server, storage: Server, big: Path) -> None:

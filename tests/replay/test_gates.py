@@ -104,9 +104,15 @@ def test_a_neighbour_that_is_better_fails_the_gate_and_is_named() -> None:
 
 
 def test_a_neighbour_that_is_better_by_less_than_the_margin_is_below_the_noise() -> None:
-    results = optimum(rows(0.5, noise=0), tried(0.505), SETTINGS)
+    results = optimum(rows(0.5, noise=0), tried(0.505, 0.4), SETTINGS)
     assert results[0].measured["verdict"] == "below the noise"
     assert gate(results).outcome is PASSED
+
+
+def test_a_replay_that_can_tell_no_neighbour_proves_nothing() -> None:
+    results = optimum(rows(0.5, noise=0), tried(0.505, 0.5), SETTINGS)
+    assert gate(results).outcome is NOT_CHECKED
+    assert "record more conversations" in gate(results).reason
 
 
 def test_a_variant_that_the_trace_cannot_make_is_not_checked() -> None:

@@ -13,11 +13,12 @@ import pytest
 
 import zoo.cli
 from tests.conftest import REPOSITORY, Ran
-from tests.replay.reference_kit import TINY, one_thread
+from tests.replay.reference_kit import EAGLE3, TINY, one_thread, weights_of
 from zoo.evidence import evidence_folder, load_evidence
 from zoo.recipe.load import usable_recipe
 from zoo.release.gates import evaluate
 from zoo.results import Outcome, Report
+from zoo.schemas import validator
 from zoo.workspace import find_zoo
 
 Run = Callable[..., Ran]
@@ -122,6 +123,7 @@ def test_a_faulty_draft_fails_with_the_name_of_the_fault(
     words = ["--zoo", replayed, "replay", "tiny-ft", "--trace", held_out, "--checkpoint", bad]
     ran = run_zoo(*words, "--format", "json")
     assert ran.status == 1
+    validator("zoo-replay-1").validate(json.loads(ran.out))
     results = {each["check"]: each for each in json.loads(ran.out)["results"]}
     assert results["variant/fc-reversed"]["measured"]["verdict"] == "better"
     assert results["gate/local-optimum"]["outcome"] == "failed"
@@ -156,6 +158,31 @@ def test_what_cannot_be_replayed_is_refused(
     ran = run_zoo("--zoo", REPOSITORY, "replay", words[0], "--trace", held_out, *words[1:])
     assert ran.status == 2
     assert said in ran.err
+
+
+@pytest.mark.torch
+def test_a_chain_needs_its_length_and_an_untrained_one_is_dead(
+    held_out: Path, tmp_path: Path, run_zoo: Run
+) -> None:
+    from safetensors.torch import save_file
+
+    config = EAGLE3 | {
+        "hidden_size": 128,
+        "vocab_size": 512,
+        "draft_vocab_size": 200,
+        "eagle_config": {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    save_file(weights_of(config), tmp_path / "model.safetensors")
+    words = ["replay", tmp_path, "--trace", held_out]
+    ran = run_zoo(*words)
+    assert ran.status == 2
+    assert "--steps N" in ran.err
+    ran = run_zoo(*words, "--steps", "3", "--format", "json")
+    assert ran.status == 1, ran.err
+    results = {each["check"]: each for each in json.loads(ran.out)["results"]}
+    assert len(results["domain/agent"]["measured"]["by_position"]) == 3
+    assert results["gate/negative-controls"]["outcome"] == "failed"
 
 
 def test_without_torch_the_command_says_what_to_install(

@@ -98,3 +98,27 @@ def test_a_draft_without_a_reference_is_refused(recorded: Recorded, tmp_path: Pa
     (tmp_path / "config.json").write_text(json.dumps({"architectures": ["Nobody"], "model_type": "x"}))
     with pytest.raises(NoReferenceError, match="no reference for this family"):
         Draft.of(Sources().open(str(tmp_path)), recorded)
+
+
+def test_an_engine_that_reads_another_amplitude_gets_another_number(
+    recorded: Recorded, rows: dict[str, tuple[Row, ...]]
+) -> None:
+    """YaRN over so long an original context leaves every frequency alone: only the amplitude is left, which
+    SGLang 0.5.14 takes from the factor, and 0.5.23 and trainers from the mscale keys (zoo rule E001)."""
+    yarn = {
+        "rope_type": "yarn",
+        "rope_theta": 10000.0,
+        "factor": 64.0,
+        "original_max_position_embeddings": 2_500_000,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+    }
+    draft = Draft.of(Sources().open(str(TINY / "tiny-ft")), recorded)
+    config = {**draft.config, "rope_parameters": yarn}
+    found = {
+        engine: walk(run(draft.made(draft.reading(engine, config)), recorded), "agent")
+        for engine in (None, ("sglang", "0.5.14"), ("sglang", "0.5.23"))
+    }
+    declared = walk(rows["tiny-ft"], "agent")
+    assert found[None].histogram == found[("sglang", "0.5.23")].histogram == declared.histogram
+    assert found[("sglang", "0.5.14")].accept_length < declared.accept_length - 0.1

@@ -133,7 +133,7 @@ def test_a_parallel_draft_with_latent_attention_is_not_inventoried(tmp_path: Pat
 
 def test_a_remote_target_is_refused_in_words(tmp_path: Path) -> None:
     good_draft(tmp_path)
-    with pytest.raises(UnreadableError, match="is remote, and a target is read from a local folder"):
+    with pytest.raises(UnreadableError, match="this command reads local folders only"):
         verify_source(f"{tmp_path}/.", target="hf://owner/name@main")
 
 

@@ -35,7 +35,8 @@ def command(app: App, source: str, out: str | None, endpoint: str, timeout: floa
     A branch or tag is resolved to its commit first. Of a release all files of its manifest come, of a source
     config, weights, index and tokenizer files; never code, never pickles. Every file is hashed while it is
     written and compared with what the manifest or the hub states. A download that broke off goes on where it
-    stopped. At the end, the command that serves the folder is printed, if its recipe is here.
+    stopped; Ctrl-C, SIGTERM and SIGHUP remove it. At the end, the command that serves the folder is printed,
+    if its recipe is here.
     """
     from zoo.pull.fetch import fetch
     from zoo.pull.partial import holds_a_beginning, refuse_taken, resumable

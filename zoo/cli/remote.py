@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,12 +23,20 @@ def remote_options(command: Callable[..., Any]) -> Callable[..., Any]:
     timeout = click.option(
         "--timeout",
         type=click.FloatRange(min=0, max=86400, min_open=True),
+        callback=_number,
         default=60.0,
         show_default=True,
         metavar="SECONDS",
         help="How long a remote source may take.",
     )
     return endpoint(timeout(command))
+
+
+def _number(context: click.Context, option: click.Parameter, value: float) -> float:
+    """NaN is in every range, as a comparison sees it."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds", context, option)
+    return value
 
 
 def open_sources(endpoint: str, timeout: float) -> Sources:

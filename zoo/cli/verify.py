@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from zoo import __version__
 from zoo.cli.app import App, format_option
 from zoo.cli.progress import Shown, bytes_read
 from zoo.cli.remote import open_sources, remote_options
 from zoo.engines.readings import KNOWN, parse_engine
 from zoo.engines.readings.drafts import draft_of
-from zoo.errors import UsageError
+from zoo.errors import ReleaseRefusedError, UsageError
 from zoo.printable import printable, quoted
 from zoo.recipe.load import recipe_names
+from zoo.results import Report
 from zoo.rules import Level
 from zoo.verify import Verification, verify_recipe, verify_source
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="NAME|NAME@VERSION|SOURCE", required=False)
 @click.option("--checkpoint", metavar="SOURCE", help="Look at this one, not at the recipe's source.")
 @click.option("--base", metavar="SOURCE", help="The base draft, to compare with.")
-@click.option("--target", metavar="FOLDER", help="The target, or its config.json, to compare with.")
+@click.option("--target", metavar="SOURCE", help="The target, or its config.json, to compare with.")
 @click.option("--deep", is_flag=True, help="Read every byte: hashes, NaN and Inf, tensors that are all zero.")
 @click.option("--stats", is_flag=True, help="With the numbers of every tensor: range, mean, std, zeros.")
 @click.option("--no-cache", "fresh", is_flag=True, help="Read unchanged files again.")
@@ -99,19 +101,24 @@ def command(
         elif "@" in name:
             from zoo.pull.verify import verify_release
 
-            runs = [
-                verify_release(
-                    app.zoo,
-                    name,
-                    target=target,
-                    level=level,
-                    strict=strict,
-                    engines=judges,
-                    deep=how,
-                    sources=sources,
-                    endpoint=endpoint,
-                )
-            ]
+            try:
+                runs = [
+                    verify_release(
+                        app.zoo,
+                        name,
+                        target=target,
+                        level=level,
+                        strict=strict,
+                        engines=judges,
+                        deep=how,
+                        sources=sources,
+                        endpoint=endpoint,
+                    )
+                ]
+            except ReleaseRefusedError as error:
+                if form == "json":
+                    app.json(_refusal(name, level, error))
+                raise
         else:
             runs = [
                 verify_recipe(
@@ -138,6 +145,14 @@ def _deep_pass(progress: Shown | None, stats: bool, fresh: bool) -> DeepPass:
 
     expect = None if progress is None else progress.expect
     return DeepPass(progress, stats, NO_CACHE if fresh else user_cache(), expect)
+
+
+def _refusal(name: str, level: Level, error: ReleaseRefusedError) -> dict[str, Any]:
+    """The report of a release that is not what was released: no rule judged it."""
+    document = Report(str(level), {"release": name}, (), tool=f"draft-zoo {__version__}").as_json()
+    document["summary"]["errors"] = 1
+    refused = {"message": error.message, "hint": error.hint}
+    return document | {"exit": error.exit_status, "refused": refused}
 
 
 def _all_names(app: App, everything: bool) -> list[str]:

@@ -27,6 +27,18 @@ _PLAIN = {
 _F4 = Float(2, 1, None, None, 1)
 
 
+def is_integer(dtype: str) -> bool:
+    """Whether the dtype holds whole numbers, of which float64 cannot tell all apart."""
+    return dtype == "BOOL" or (dtype[:1] in "IU" and dtype in _PLAIN)
+
+
+def integers(dtype: str, raw: memoryview) -> numpy.ndarray[Any, Any]:
+    """The whole numbers in the bytes of elements of ``dtype``, one of :func:`is_integer`."""
+    import numpy as np
+
+    return np.frombuffer(raw, np.dtype(_PLAIN[dtype]))
+
+
 def is_float(dtype: str) -> bool:
     """Whether the dtype holds weights, and not indices or flags."""
     return dtype in FLOATS or dtype == "F4" or dtype.startswith("F6_")

@@ -1,11 +1,12 @@
 """A diff as Markdown: for the comment of a pull request, or for release notes.
 
-Text from outside is made inert, and the whole is bounded whatever the two sides hold: GitHub refuses a
-comment of more than 65,536 characters.
+Text from outside is made inert, also as a mention (@name) or a reference (#12), and the whole is bounded
+whatever the two sides hold: GitHub refuses a comment of more than 65,536 characters.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from zoo.card.markdown import code, inline
@@ -14,6 +15,9 @@ from zoo.diff.model import ConfigChange, Diff, Inventory, Numbers
 
 LIMIT = 60_000
 _ROWS, _CELL = 20, 200
+
+# GitHub makes a link of these in words, and notifies people, however they are escaped; never in a code span.
+_REFERENCE = re.compile(r"@(?=\w)|#(?=\d)")
 
 Row = Sequence[str]
 
@@ -120,11 +124,13 @@ def _bounded(blocks: Sequence[str]) -> str:
 
 
 def _code(text: str) -> str:
-    return code(_short(text))
+    # A pipe would end the cell of a table even in a code span, and ``code`` would give up the span for it.
+    return code(_short(text).replace("|", "¦"))
 
 
 def _words(text: str) -> str:
-    return inline(_short(text, 600))
+    """Words with a zero-width space in what would be a mention."""
+    return _REFERENCE.sub(lambda match: f"{match[0]}&#8203;", inline(_short(text, 600)))
 
 
 def _short(text: str, limit: int = _CELL) -> str:

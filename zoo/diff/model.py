@@ -217,7 +217,8 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class TensorChange:
-    """How the numbers of one tensor changed, from their decoded values in float64.
+    """How the numbers of one tensor changed, from their decoded values in float64; integers beside integers
+    are compared exactly.
 
     ``identical``: one dtype and the same bytes. ``changed``: how many elements have another value.
     ``relative``: norm(A - B) / norm(A), 0.0 for no change, None where norm(A) is 0, something overflows or

@@ -4,7 +4,8 @@
     numbers.relative, numbers.changed[0].name_a
 
 Tensors are visited in the order in which A holds them, so that A is read once from start to end; so is B, if
-it has the same order. Of a pair with different dtypes the decoded values are compared.
+it has the same order. Of a pair with different dtypes the decoded values are compared; integers with
+integers exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.checkpoint.folder import is_weights
 from zoo.checkpoint.model import Checkpoint
 from zoo.checkpoint.safetensors import DTYPE_BITS, parse_header
-from zoo.diff.decode import decoder, is_float
+from zoo.diff.decode import decoder, integers, is_float, is_integer
 from zoo.diff.model import FileFact, Numbers, Pair, Side, TensorChange
 from zoo.errors import UnreadableError
 from zoo.printable import quoted
@@ -162,6 +163,7 @@ class _Sums:
         complex_beside_real = (pair.a.dtype == "C64") != (pair.b.dtype == "C64")
         self._compared = self._one is not None and self._two is not None and not complex_beside_real
         self._float = is_float(pair.a.dtype) and is_float(pair.b.dtype)
+        self._integers = is_integer(pair.a.dtype) and is_integer(pair.b.dtype)
         self._same_dtype = pair.a.dtype == pair.b.dtype
         self._identical = self._same_dtype
         self._changed = self._not_finite = 0
@@ -178,6 +180,10 @@ class _Sums:
         alike = self._same_dtype and raw.tobytes() == other.tobytes()
         self._identical = self._identical and alike
         if not self._compared:
+            return
+        if self._integers:
+            if not alike:
+                self._add_integers(raw, other)
             return
         assert self._one is not None
         assert self._two is not None
@@ -199,6 +205,22 @@ class _Sums:
             self._largest if self._compared and math.isfinite(self._largest) else None,
             self._not_finite, self._compared,
         )  # fmt: skip
+
+    def _add_integers(self, raw: memoryview, other: memoryview) -> None:
+        """In the widest type of both: float64 cannot tell 2**62 from 2**62 + 1."""
+        np, dtypes = self._np, (self._pair.a.dtype, self._pair.b.dtype)
+        a, b = integers(dtypes[0], raw), integers(dtypes[1], other)
+        if "U64" not in dtypes:
+            a, b = a.astype("<i8"), b.astype("<i8")
+        elif a.dtype != b.dtype:  # no type of numpy holds both; Python's integers do
+            a, b = a.astype(object), b.astype(object)
+        high, low = np.maximum(a, b), np.minimum(a, b)
+        if high.dtype != object:  # modulo 2**64, which the distance of two of them never reaches
+            high, low = high.astype("<u8"), low.astype("<u8")
+        change = high - low
+        self._changed += int(np.count_nonzero(change))
+        if len(change):
+            self._largest = max(self._largest, float(change.max()))
 
     def _add_norm(self, a: Doubles) -> None:
         norm = _squares(a)

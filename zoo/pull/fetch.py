@@ -1,8 +1,8 @@
 """Downloading the files of a plan, each proved by its sha256 while it is written.
 
 A file is written as ``.NAME.part`` and gets its name when it is complete and right. What an earlier run left
-is hashed again and continued: by range, with If-Range, and only where something tells that it is the same
-file: a stated sha256 that decides at the end, or the ETag that it had.
+is hashed again and continued: by range, with If-Range, and only where something proves that it is the same
+file: a stated sha256 that decides at the end, or the strong ETag that it had. Otherwise it begins anew.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from zoo.errors import UnreadableError
 from zoo.printable import quoted
 from zoo.pull.plan import Plan, Wanted
 from zoo.remote.limits import TransientError
-from zoo.remote.stream import Stream
+from zoo.remote.stream import Stream, UnprovedError, is_strong
 
 _CHUNK = 1024 * 1024
 _NOTE_LIMIT = 64 * 1024
+# How often a file is begun that cannot be continued.
+_BEGINNINGS = 3
 
 Tell = Callable[[int], None]
 
@@ -76,10 +78,25 @@ class _File:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(self._path):  # complete in an earlier run; proved once more
             self._path.replace(self._part)
+        for _ in range(_BEGINNINGS - 1):
+            try:
+                return self._resumable()
+            except UnprovedError:
+                self._discard()
+        try:
+            return self._resumable()
+        except UnprovedError:
+            self._discard()
+            raise
+
+    def _resumable(self) -> Fetched:
+        """The file, from what an earlier run left or, where that does not fit, anew."""
         try:
             return self._attempt()
         except TransientError:
             raise  # it may go on in a moment: what is there stays
+        except UnprovedError:
+            raise
         except _WrongBytesError:
             if not self._discard():
                 raise
@@ -101,9 +118,10 @@ class _File:
         wanted = self._wanted
         with _opened(self._checkpoint, wanted.path) as source, _writable(self._part) as file:
             digest = hashlib.sha256()
+            if isinstance(source, Stream):
+                source.proved_later = wanted.sha256 is not None
             have = self._resumed(source, file, digest)
             if have < wanted.size or not have:
-                source.seek(have)
                 self._copy(source, file, digest, wanted.size - have)
             file.flush()
             os.fsync(file.fileno())
@@ -122,13 +140,15 @@ class _File:
         have = file.seek(0, os.SEEK_END)
         note = self._read_note()
         tag = source.tag if isinstance(source, Stream) else ""
-        proved = self._wanted.sha256 is not None or (tag != "" and note.get("tag") == tag)
+        proved = self._wanted.sha256 is not None or (is_strong(tag) and note.get("tag") == tag)
         if not 0 < have <= self._wanted.size or not proved:
             file.truncate(0)
             file.seek(0)
             return 0
         if isinstance(source, Stream):
-            source.validator = note.get("validator", "")
+            source.resume(have, note.get("validator", ""))
+        else:
+            source.seek(have)
         file.seek(0)
         while chunk := file.read(_CHUNK):
             digest.update(chunk)

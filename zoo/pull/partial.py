@@ -1,8 +1,8 @@
 """The hidden folder of a download, beside its final place: renamed when all is there and proved, so that a
 draft is there as a whole or not at all.
 
-Unlike ``zoo.aside``, a failure leaves it: the next pull of the same goes on where that one stopped. Ctrl-C
-leaves nothing.
+Unlike ``zoo.aside``, a failure leaves it: the next pull of the same goes on where that one stopped; so does a
+kill (SIGKILL). Ctrl-C, and SIGTERM and SIGHUP, which are the same to the command, leave nothing.
 """
 
 from __future__ import annotations

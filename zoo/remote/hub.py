@@ -72,7 +72,10 @@ def _parse(address: HubAddress, answer: Any) -> Repository:
         if not isinstance(name, str) or type(size) is not int or size < 0 or name in sizes:
             raise ValueError("not a file")
         sizes[name] = size
-        stated = (entry.get("lfs") or {}).get("sha256")
+        lfs = entry.get("lfs")
+        if lfs is not None and not isinstance(lfs, dict):
+            raise ValueError("not what LFS says of a file")
+        stated = None if lfs is None else lfs.get("sha256")
         if stated is not None:
             if not _SHA256.fullmatch(stated):
                 raise ValueError("not a sha256")

@@ -19,19 +19,29 @@ from zoo.remote.stream import Stream
 # As huggingface_hub reads it: nearly every header is shorter, and the rest costs one more request.
 FIRST_BYTES = 100_000
 _CHUNK = 1024 * 1024
+_LONGEST = 2**63 - 1  # what any file system can hold (off_t)
+_UNUSABLE = "do not use this source"
 
 
 def reserve(root: Path, sizes: Mapping[str, int]) -> None:
     """Make the files of ``sizes`` (POSIX path -> bytes) below ``root``, empty of content.
 
     Raises:
-        UnreadableError: a path leads out of the folder, or the disk cannot hold such a file.
+        UnreadableError: a path leads out of the folder or through a file, a size is that of no file, or the
+            disk cannot hold it.
     """
     for name, size in sizes.items():
         if not _is_inside(name):
             raise UnreadableError(
                 f"the listing names {quoted(name)}, which is no path of a file in a repository",
-                hint="do not use this source",
+                hint=_UNUSABLE,
+            )
+        if size > _LONGEST:
+            raise UnreadableError(f"the listing gives {quoted(name)} a size of no file", hint=_UNUSABLE)
+        above = next((str(each) for each in PurePosixPath(name).parents if str(each) in sizes), None)
+        if above is not None:
+            raise UnreadableError(
+                f"the listing names {quoted(above)} as a file, and {quoted(name)} in it", hint=_UNUSABLE
             )
         try:
             path = root / name

@@ -3,8 +3,9 @@
     with Stream(web, url, "model.safetensors", clock, size=6_958_554_112) as file:
         file.read(1024)
 
-A connection that breaks is taken up where it broke, of the same file: the size and the ETag must be what they
-were. ``seek`` costs a new request.
+A connection that breaks is taken up where it broke only if the server proves that it still is the same file:
+by the size and a strong ETag, which both answers have (RFC 9110, 8.8.1 and 13.1.5). A weak ETag or a date may
+be equal for other bytes. ``seek`` costs a new request.
 """
 
 from __future__ import annotations
@@ -17,13 +18,24 @@ from zoo.remote.limits import Deadline, TransientError, retrying
 from zoo.remote.web import Answer, Web
 
 _AGAIN = "run the command again; if it stays so, download the checkpoint and give its folder"
+_SKIPPED = 1024 * 1024
+
+
+class UnprovedError(UnreadableError):
+    """The rest of a file would come in another answer, and nothing proves that it is the same file."""
+
+
+def is_strong(tag: str) -> bool:
+    """Whether equal ETags mean equal bytes."""
+    return tag.startswith('"')
 
 
 class Stream(io.RawIOBase):
     """The bytes from ``begin`` to ``end`` of the file at ``url``, called ``name`` in messages. ``size``: of
     the whole file where it is known; otherwise the first answer tells it. ``end`` None: all of it.
 
-    Reading raises UnreadableError when the file cannot be had within ``clock``, or changed meanwhile.
+    Reading raises UnreadableError when the file cannot be had within ``clock``, or changed meanwhile;
+    UnprovedError when nobody can tell whether it did.
     """
 
     def __init__(
@@ -48,7 +60,9 @@ class Stream(io.RawIOBase):
         self._end = limit if size is None else min(limit, size)
         self._answer: Answer | None = None
         self._rest = memoryview(b"")
-        self.validator = ""  # for If-Range; whoever has the beginning of an earlier run may set it
+        self.validator = ""  # for If-Range
+        self.proved_later = False  # a stated sha256 decides at the end, whatever answers the bytes came in
+        self._begun = False  # bytes of an earlier answer are in use: all others must be of the same file
 
     def connect(self) -> int:
         """Ask for the first bytes, and return the size of the whole file, which the answer tells."""
@@ -59,6 +73,11 @@ class Stream(io.RawIOBase):
                         self._connect()
         assert self.size is not None  # every answer tells it
         return self.size
+
+    def resume(self, offset: int, validator: str) -> None:
+        """Go on at ``offset``, after bytes that an earlier run got with ``tag`` and ``validator``."""
+        self.seek(offset)
+        self.validator, self._begun = validator, True
 
     def readable(self) -> bool:
         return True
@@ -72,6 +91,10 @@ class Stream(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         if whence != io.SEEK_SET or offset < 0:
             raise io.UnsupportedOperation("a stream is only sought from its start")
+        if self._begun and not self._joins():
+            # Another answer could not be joined to this one: so read what lies between.
+            while self._position < offset and self.read(min(_SKIPPED, offset - self._position)):
+                pass
         if offset != self._position:
             self._drop()
             self._position = offset
@@ -86,6 +109,7 @@ class Stream(io.RawIOBase):
         view[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         self._position += count
+        self._begun = self._begun or count > 0
         return count
 
     def close(self) -> None:
@@ -121,18 +145,38 @@ class Stream(io.RawIOBase):
         answer = self._web.part(
             self._url, self._name, self._position, self._end, self._clock, validator=self.validator
         )
-        problem = ""
-        if self.size is not None and answer.total != self.size:
-            problem = f"has {answer.total:,} bytes in this answer, and {self.size:,} in another"
-        elif self.tag and answer.tag and answer.tag != self.tag:
-            problem = "changed while it was read"
-        if problem:
+        try:
+            self._refuse_other(answer)
+        except UnreadableError:
             answer.close()
-            raise UnreadableError(f"{self._named} {problem}", hint=_AGAIN)
+            raise
         self._answer = answer
-        self.size, self.tag = answer.total, self.tag or answer.tag
-        self.validator = self.validator or answer.validator
+        self.size = answer.total
+        if not self._begun:  # the bytes in use are those of this answer
+            self.tag, self.validator = answer.tag, answer.validator
         self._end = min(self._end, answer.total)
+
+    def _refuse_other(self, answer: Answer) -> None:
+        """Raises UnreadableError if ``answer`` is about another file than the answers before, or may be."""
+        if self.size is not None and answer.total != self.size:
+            raise UnreadableError(
+                f"{self._named} has {answer.total:,} bytes in this answer, and {self.size:,} in another",
+                hint=_AGAIN,
+            )
+        joined = self._begun and not self.proved_later
+        known = [(self.tag, answer.tag)] + ([(self.validator, answer.validator)] if joined else [])
+        if any(before and now and before != now for before, now in known):
+            raise UnreadableError(f"{self._named} changed while it was read", hint=_AGAIN)
+        if joined and not (self._joins() and answer.tag == self.tag):
+            raise UnprovedError(
+                f"{self._named}: the connection broke and the server does not say whether the file changed "
+                "(no strong ETag)",
+                hint=_AGAIN,
+            )
+
+    def _joins(self) -> bool:
+        """Whether bytes of several answers may be joined."""
+        return self.proved_later or is_strong(self.tag)
 
     def _finish(self, answer: Answer) -> None:
         if answer.response.status_code == 206 and "content-length" in answer.response.headers:

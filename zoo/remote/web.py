@@ -115,7 +115,7 @@ class Web:
             response.close()
             raise
         tag = response.headers.get("etag", "")
-        strong = tag if tag.startswith('"') else ""
+        strong = tag if tag.startswith('"') else ""  # a weak one must not be sent: RFC 9110, 13.1.5
         chunks = _skipped(self._chunks(response, what, clock), skip)
         return Answer(chunks, total, linked or tag, strong, response)
 

@@ -110,7 +110,8 @@ def not_worse(
 
 
 def optimum(rows: Sequence[Row], tried: Sequence[Tried], settings: ReplaySettings) -> list[Result]:
-    """One result per neighbour of the declared config, and the gate: none of them is better."""
+    """One result per neighbour of the declared config, and the gate: none of them is better, and at least one
+    is told to be worse."""
     few = _too_few(rows, settings)
     gain = sum(row.accepted for row in rows)
     if few or not gain:
@@ -146,6 +147,9 @@ def optimum(rows: Sequence[Row], tried: Sequence[Tried], settings: ReplaySetting
         return [*results, Result(f"gate/{OPTIMUM}", Outcome.FAILED, reason[:1000], said)]
     if not compared:
         return [*results, _missing(OPTIMUM, "the trace can make no variant", said)]
+    if said["below_the_noise"] == len(compared):
+        reason = "no neighbour can be told from the declared config; record more conversations"
+        return [*results, _missing(OPTIMUM, reason, said)]
     return [*results, Result(f"gate/{OPTIMUM}", Outcome.PASSED, "", said)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zoo.printable import printable
@@ -74,10 +74,18 @@ def _lengths(results: Sequence[Result]) -> Iterator[str]:
             f"{printable(name):24} {said['accept_length']:13.3f}  {interval:11}  "
             f"{said['verify_steps']:6,}  {shares}{same}"
         )
-        if "expected_accept_length" in said and _is(each, "domain") and said.get("temperature") == 0:
-            low, high = said["expected_accept_length"]
-            every = said["every_anchor_accept_length"]
-            yield f"{'':24} at every anchor {every:.2f}; {low:.2f} to {high:.2f} at temperature 1"
+        if _is(each, "domain"):
+            yield f"{'':24} at every anchor {said['every_anchor_accept_length']:.3f}; {_expected(said)}"
+
+
+def _expected(said: Mapping[str, Any]) -> str:
+    """What is known of sampling: its expectation on a sampled record, bounds along a greedy one."""
+    if "expected_accept_length" not in said:
+        return "nothing is known of sampling: no final states, or the temperature is not known"
+    low, high = said["expected_accept_length"]
+    if said["temperature"]:
+        return f"expected at temperature {said['temperature']:g}: {low:.3f}"
+    return f"sampling at temperature 1 along this greedy text: {low:.2f} to {high:.2f}"
 
 
 def _variants(results: Sequence[Result]) -> Iterator[str]:
