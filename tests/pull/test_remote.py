@@ -304,6 +304,26 @@ def test_what_may_be_another_file_is_begun_anew(
     assert sha256(tmp_path / "got" / WEIGHTS) == sha256(other)
 
 
+def test_what_came_of_a_replaced_file_is_not_kept(
+    pull: Pull, site: Server, big: Path, tmp_path: Path
+) -> None:
+    tags = iter(['"1"', '"1"'])
+
+    def fault(seen: Seen) -> Reply | None:
+        if seen.name != WEIGHTS:
+            return None
+        tag = next(tags, '"2"')
+        streamed = seen.range is not None and seen.range[1] > 100_000
+        return replace(ranged(seen, big, {"ETag": tag}), cut=1_500_000 if streamed and tag == '"1"' else None)
+
+    site.fault = fault
+    ran = pull(site.url)
+    assert (ran.status, ran.out) == (2, "")
+    assert "changed while it was read" in ran.err
+    assert "is kept" not in ran.err
+    assert hidden(tmp_path) == []
+
+
 def test_what_always_breaks_without_an_etag_leaves_nothing(
     pull: Pull, site: Server, big: Path, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ _SKIPPED = 1024 * 1024
 
 
 class UnprovedError(UnreadableError):
-    """The rest of a file would come in another answer, and nothing proves that it is the same file."""
+    """The rest would come in another answer, and is of another file, or nothing proves that it is not."""
 
 
 def is_strong(tag: str) -> bool:
@@ -35,7 +35,7 @@ class Stream(io.RawIOBase):
     the whole file where it is known; otherwise the first answer tells it. ``end`` None: all of it.
 
     Reading raises UnreadableError when the file cannot be had within ``clock``, or changed meanwhile;
-    UnprovedError when nobody can tell whether it did.
+    UnprovedError when bytes of it are in use already and the rest is of another file, or may be.
     """
 
     def __init__(
@@ -158,15 +158,16 @@ class Stream(io.RawIOBase):
 
     def _refuse_other(self, answer: Answer) -> None:
         """Raises UnreadableError if ``answer`` is about another file than the answers before, or may be."""
+        refused = UnprovedError if self._begun else UnreadableError
         if self.size is not None and answer.total != self.size:
-            raise UnreadableError(
+            raise refused(
                 f"{self._named} has {answer.total:,} bytes in this answer, and {self.size:,} in another",
                 hint=_AGAIN,
             )
         joined = self._begun and not self.proved_later
         known = [(self.tag, answer.tag)] + ([(self.validator, answer.validator)] if joined else [])
         if any(before and now and before != now for before, now in known):
-            raise UnreadableError(f"{self._named} changed while it was read", hint=_AGAIN)
+            raise refused(f"{self._named} changed while it was read", hint=_AGAIN)
         if joined and not (self._joins() and answer.tag == self.tag):
             raise UnprovedError(
                 f"{self._named}: the connection broke and the server does not say whether the file changed "
