@@ -202,7 +202,7 @@ def split(draft: Path, out: Path) -> None:
             file = f"model-0000{number}-of-00002.safetensors"
             specs = {name: TensorSpec(held.tensors[name].dtype, held.tensors[name].shape) for name in part}
             with (out / file).open("wb") as target:
-                target.write(header_bytes(specs, {"format": "pt"}))
+                target.write(header_bytes(specs, held.metadata))
                 for name in part:
                     source.seek(held.data_start[name])
                     left = held.tensors[name].nbytes

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from zoo.errors import UnreadableError, UsageError
 from zoo.printable import quoted
+from zoo.replay.acceptance import pooled
 from zoo.replay.reference import NoReferenceError
-from zoo.replay.run import run
+from zoo.replay.run import Row, run
 from zoo.replay.statistics import Paired, paired
 from zoo.replay.variants import unloaded
 
@@ -42,9 +43,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``loss`` is that of the bad draft against the good one. ``recovers``: each part alone, as a share of
-    the loss. ``smallest``: parts that together explain it, none of which can be left out; empty where there
-    is no loss. ``together``: what they recover."""
+    """``good`` and ``bad``: accept lengths at every anchor. ``loss`` is the change from one to the other.
+    ``recovers``: each part alone, as a share of the loss. ``smallest``: parts that together explain it, none
+    of which can be left out; empty where there is no loss. ``together``: what they recover."""
 
     good: float
     bad: float
@@ -60,13 +61,15 @@ def bisect(good: Draft, bad: Draft, recorded: Recorded, told: Callable[[], None]
     """
     bad = replace(bad, weights=_filled(good, bad))
     parts = list(differences(good, bad))
-    accepted = [row.accepted for row in run(good.made(good.reading()), recorded)]
+    rows, others = run(good.made(good.reading()), recorded), _rows(bad, recorded)
+    accepted = [row.accepted for row in rows]
     if not sum(accepted):
         raise UsageError("the first draft has nothing accepted", hint="name the good one first")
-    poor = _gains(bad, recorded) or [0.0] * len(accepted)
+    poor = [row.accepted for row in others] or [0.0] * len(accepted)
     loss = paired(accepted, poor, 0.0)
     gap = sum(accepted) - sum(poor)
-    means = 1 + sum(accepted) / len(accepted), 1 + sum(poor) / len(poor)
+    lengths = pooled(row.every for row in rows), pooled(row.every for row in others)
+    means = lengths[0].accept_length, lengths[1].accept_length
     if loss.high >= 0 or not parts:  # nothing that could be told from noise
         return Found(*means, loss, (), (), 0.0)
     known: dict[frozenset[str], float] = {}
@@ -75,7 +78,7 @@ def bisect(good: Draft, bad: Draft, recorded: Recorded, told: Callable[[], None]
         names = frozenset(part.name for part in chosen)
         if names not in known:
             told()
-            mended = _gains(mixed(good, bad, chosen), recorded)
+            mended = [row.accepted for row in _rows(mixed(good, bad, chosen), recorded)]
             known[names] = (sum(mended) - sum(poor)) / gap if mended else 0.0
         return known[names]
 
@@ -164,12 +167,12 @@ def _filled(good: Draft, bad: Draft) -> Mapping[str, Tensor]:
     return filled
 
 
-def _gains(draft: Draft, recorded: Recorded) -> list[float] | None:
-    """Accepted proposals per conversation, or None where the mixture cannot run."""
+def _rows(draft: Draft, recorded: Recorded) -> tuple[Row, ...]:
+    """What a mixture gives; nothing where it cannot run."""
     try:
-        return [row.accepted for row in run(draft.made(draft.reading()), recorded)]
+        return run(draft.made(draft.reading()), recorded)
     except (NoReferenceError, UnreadableError):
-        return None
+        return ()
 
 
 def _reading(draft: Draft) -> object:
