@@ -11,7 +11,6 @@ from zoo import __version__, rules
 from zoo.checkpoint.model import Checkpoint
 from zoo.digests import engine_digest
 from zoo.errors import UnreadableError
-from zoo.evidence import load_evidence
 from zoo.materials import gather
 from zoo.recipe.load import Loaded, load_recipe
 from zoo.recipe.model import UNKNOWN
@@ -81,6 +80,8 @@ def verify_recipe(
     )
     subject = gather(_scan(subject, level, deep), level, zoo, target, sources)
     if loaded.recipe is not None:
+        from zoo.evidence import load_evidence
+
         evidence, found = load_evidence(zoo, loaded.recipe, _digest(subject))
         subject = replace(subject, evidence=evidence, reported=subject.reported + found)
     return _verify(subject, {"recipe": name, "file": loaded.file}, level, strict)

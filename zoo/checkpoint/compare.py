@@ -7,13 +7,15 @@ fraction of either file; only what was never trained is read to its end.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.checkpoint.model import Checkpoint, TensorInfo
-from zoo.checkpoint.numbers import TensorScan
 from zoo.errors import UnreadableError
 from zoo.printable import quoted
+
+if TYPE_CHECKING:
+    from zoo.checkpoint.numbers import TensorScan
 
 # Small first, because most tensors differ at once.
 _FIRST, _CHUNK = 4 * 1024, 1024 * 1024

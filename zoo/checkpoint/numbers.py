@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 SAMPLED = 2**16  # elements; a smaller matrix says too little about how it was made
 _BLOCK = 2**16  # elements that are widened at a time, to stay in the cache of a core
 _WRAP = 2**64
-_FACTOR = 0x9E3779B97F4A7C15  # odd, so that the order of two different chunks counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,8 @@ class TensorScan:
     none or the dtype has less than a byte.
 
     ``zero``: every element is 0. ``constant``: every element has the same bits (F4 and F6: every byte).
-    Both are False for a tensor without elements. ``checksum`` is equal for equal bytes. ``spare_bits`` is how
+    Both are False for a tensor without elements. ``checksum``, of the first buffer, is equal for equal
+    bytes. ``spare_bits`` is how
     many of the lowest mantissa bits are 0 in every number (bf16 and wider floats). ``sample`` is there for a
     finite matrix that is large enough.
     """
@@ -147,7 +147,8 @@ class Gatherer:
             width = 4
         self._unsigned, self._signed = np.dtype(f"<u{width}"), np.dtype(f"<i{width}")
         self._integer = np.dtype(_INTEGERS[tensor.dtype]) if tensor.dtype in _INTEGERS else None
-        self._nan = self._inf = self._checksum = 0
+        self._nan = self._inf = 0
+        self._checksum: int | None = None
         self._low: float | None = None
         self._high: float | None = None
         self._first: bytes | None = None
@@ -162,7 +163,8 @@ class Gatherer:
         """Look at the next bytes of the tensor."""
         if len(chunk) % self._element:
             return  # the file is being cut off while it is read, which the caller notices
-        self._sum(chunk)
+        if self._checksum is None:
+            self._checksum = self._sum(chunk)
         parts = self._np.frombuffer(chunk, self._unsigned)
         if self._constant:
             self._compare(chunk, parts)
@@ -189,7 +191,7 @@ class Gatherer:
         moments = None if self._sums is None else self._sums.result(self._nan + self._inf)
         return TensorScan(
             tensor.name, self._file, tensor.dtype, tensor.shape, self._nan, self._inf, self._low, self._high,
-            zero, self._constant, self._checksum, self._spare_bits(), self._sample, moments,
+            zero, self._constant, self._checksum or 0, self._spare_bits(), self._sample, moments,
         )  # fmt: skip
 
     def _spare_bits(self) -> int:
@@ -211,11 +213,10 @@ class Gatherer:
         fourth = float((squares * squares).sum()) / SAMPLED
         return Sample(mean, math.sqrt(variance), fourth / (variance * variance))
 
-    def _sum(self, chunk: memoryview) -> None:
+    def _sum(self, chunk: memoryview) -> int:
         whole = len(chunk) // 8 * 8
         total = int(self._np.add.reduce(self._np.frombuffer(chunk[:whole], "<u8"))) if whole else 0
-        total += int.from_bytes(chunk[whole:], "little")
-        self._checksum = (self._checksum * _FACTOR + total) % _WRAP
+        return (total + int.from_bytes(chunk[whole:], "little")) % _WRAP
 
     def _compare(self, chunk: memoryview, parts: Numbers) -> None:
         """Whether all elements are the first one. Random numbers fail on the first comparison."""

@@ -41,7 +41,7 @@ _ID = re.compile(r"[0-9]{1,12}")
 _SPECIAL = ("bos", "eos", "pad", "unk")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Embedding:
     """Where the embedding of the tokens is: ``start`` is the offset of row 0 in ``path``, a row has
     ``row_bytes``."""
@@ -53,7 +53,7 @@ class Embedding:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TargetModel:
     """What the target's files say. ``folder`` is where they are, as the user called it, up to the last slash.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 
 import click
 
@@ -65,6 +64,8 @@ def explain(error: BaseException) -> int:
             return 2
         case Exception(__cause__=KeyboardInterrupt()):  # Python 3.11 wraps it where a class is made
             return explain(KeyboardInterrupt())
+    import traceback  # hardly ever needed, and slow to load
+
     traceback.print_exception(error)
     _say("this is a fault of the tool itself", "please report it with the lines above")
     return 2

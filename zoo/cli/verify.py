@@ -12,8 +12,6 @@ from zoo import __version__
 from zoo.cli.app import App, format_option
 from zoo.cli.progress import Shown, bytes_read
 from zoo.cli.remote import open_sources, remote_options
-from zoo.engines.readings import KNOWN, parse_engine
-from zoo.engines.readings.drafts import draft_of
 from zoo.errors import ReleaseRefusedError, UsageError
 from zoo.printable import printable, quoted
 from zoo.recipe.load import recipe_names
@@ -71,6 +69,8 @@ def command(
     With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
     profiles, whatever is shown; a SOURCE by those that --engine names, but not by all.
     """
+    from zoo.engines.readings import KNOWN, parse_engine
+
     level = Level.DEEP if deep or stats else Level.HEADER
     judges = tuple(parse_engine(each) for each in named if each != "all")
     for option, value in (("--checkpoint", checkpoint), ("--base", base), ("--target", target)):
@@ -209,6 +209,7 @@ def _show(
     engines: tuple[tuple[str, str], ...],
     stats: bool,
 ) -> None:
+    from zoo.engines.readings.drafts import draft_of
     from zoo.report.engines import engines_json, render_engines
 
     if stats:

@@ -42,7 +42,7 @@ _OWN = (
 _STATED_TWICE = ("architectures", "dtype", "tie_word_embeddings", "torch_dtype")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """How a config.json is laid out. ``name`` is "flat" or "speculators"; ``config`` the equivalent flat
     config; ``pointers`` leads from its JSON pointers, where they differ, to those of the file; ``notes`` are

@@ -24,7 +24,7 @@ SIZE_LIMIT = 64 * 1024 * 1024
 _CODES = JsonCodes("R041", "R041", "R041")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DataManifest:
     """One manifest. ``file`` as a person would write it, ``sha256`` of the file itself."""
 
@@ -35,7 +35,7 @@ class DataManifest:
     conversations: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DataManifests:
     """The manifests that a recipe names, as far as they can be read: of the training data, and of what it is
     disjoint from (JSON pointer of the entry in the recipe -> manifest)."""

@@ -22,7 +22,7 @@ Unknown = Literal["unknown"]
 UNKNOWN: Unknown = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelRef:
     """A model as an engine is given it: a repository id or folder, and the revision if it is pinned."""
 
@@ -30,7 +30,7 @@ class ModelRef:
     revision: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """The big model. ``repo`` is where the draft belongs, ``served`` what is really served (often
     quantized)."""
@@ -52,7 +52,7 @@ class Target:
         return at(self.marks, pointer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """One engine pin on one kind of hardware. ``args`` keep their order; ``{target}`` and ``{draft}`` are
     places."""
@@ -74,7 +74,7 @@ class Profile:
         return at(self.marks, pointer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckpointSpec:
     """What the recipe says of the files: ``files`` maps name to kind, ``about`` to a line of description.
     ``optional`` are tensors in them that the family leaves open, e.g. the embedding of an EAGLE3 draft."""
@@ -88,7 +88,7 @@ class CheckpointSpec:
     about: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Draft:
     """The architecture as a person decided it; ``config`` holds every other key of config.json.
 
@@ -111,7 +111,7 @@ class Draft:
     config: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Training:
     run: str
     checkpoint: str
@@ -120,7 +120,7 @@ class Training:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Base:
     repo: str
     revision: str
@@ -129,7 +129,7 @@ class Base:
     unchanged_tensors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
     """A number of the card: *measured* (``evidence`` names the record) or *reported* by the author."""
 
@@ -142,7 +142,7 @@ class Claim:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Caveat:
     """A sentence of the card, or the ``code`` of an engine hazard whose sentence it is; with the engine
     versions it holds for."""
@@ -153,14 +153,14 @@ class Caveat:
     versions: SpecifierSet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Waiver:
     code: str
     reason: str
     until: date
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recipe:
     """One draft of the zoo. See docs/recipes.md for the meaning of every key."""
 

@@ -23,7 +23,7 @@ _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,254}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Remote:
     """How remote sources are reached.
 
@@ -37,7 +37,7 @@ class Remote:
     allowed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HubAddress:
     """A repository of models; ``revision`` is a branch, tag or commit, ``endpoint`` the hub without a slash
     at its end."""
@@ -57,7 +57,7 @@ class HubAddress:
         return f"{self.endpoint}/{self.repo}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SiteAddress:
     """A folder of a web server; ``url`` ends with a slash."""
 

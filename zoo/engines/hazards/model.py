@@ -13,7 +13,7 @@ from zoo.recipe.model import ModelRef, Profile, Recipe
 ENGINE_NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hazard:
     """A consequence of engine versions. ``card`` is its text on the card, in Markdown; ``advice`` what to
     do; ``beside`` other engines of which it is true, with their versions."""

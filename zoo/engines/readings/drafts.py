@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zoo.checkpoint.target import TargetModel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DraftView:
     """A draft as an engine would meet it. ``implied``: by a recipe, no file was there. ``tensors`` is None
     where nobody can say which the draft has; ``target_type`` is the model_type of the target, where its files
@@ -41,7 +41,7 @@ class DraftView:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judged:
     """A reading that findings are about; ``profile`` is the one that pins the engine, if a recipe does."""
 

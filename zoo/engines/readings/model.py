@@ -31,7 +31,7 @@ class Missing(StrEnum):
     DEFAULT = "default"  # what it was built with: zeros, ones, or every draft id taken as a target id
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Refusal:
     """Why the engine does not start. ``source`` is where its code says so; ``tensor`` the one it stops at,
     ``key`` the config key, where it is one."""
@@ -46,7 +46,7 @@ class Refusal:
         return {"kind": self.kind, "reason": self.reason, "source": self.source, "tensor": self.tensor}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LayerIds:
     """The target layers whose outputs the engine taps: ``after[i]`` is the layer after which (counted from 0;
     -1 is the embedding). ``guessed``: the engine makes them up. ``after`` is None where they depend on a
@@ -59,7 +59,7 @@ class LayerIds:
         return {"after": None if self.after is None else list(self.after), "guessed": self.guessed}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EngineReading:
     """One engine version's reading of one draft.
 
@@ -111,7 +111,7 @@ class EngineReading:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EngineProfile:
     """What one engine version knows of drafts, as data. ``architectures`` maps each name in config.json that
     was read to (algorithm, class); ``layer_ids`` says, per algorithm, what the ids of a config mean."""

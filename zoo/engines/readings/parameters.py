@@ -18,7 +18,7 @@ from zoo.engines.readings.model import Fate, Missing, Refusal
 Rule = Literal["exact", "rows", "columns", "vocabulary"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """A tensor as a file holds it: its name in the engine's own layout, and its shape [out, in]."""
 
@@ -26,7 +26,7 @@ class Part:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parameter:
     """One parameter of the engine; ``parts`` maps a shard ("" where it is not fused) to what fills it. One
     that is not ``used`` is built and never computed with: it may hold anything."""
