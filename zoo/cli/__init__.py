@@ -6,7 +6,6 @@ and an exit status. It imports next to nothing, so that Ctrl-C finds it ready fr
 
 from __future__ import annotations
 
-import gc
 import sys
 
 INTERRUPTED = 130
@@ -36,10 +35,12 @@ VERBS = {
 def main() -> None:
     """Run the command line and exit. The one place where exceptions become an exit status."""
     stopped: list[int] = []
-    # Importing makes thousands of objects that stay; looking for garbage among them takes a tenth of a start.
-    gc.set_threshold(200_000)
     try:
+        import gc
         import signal
+
+        # Importing makes thousands of objects that stay; looking for garbage there takes a tenth of a start.
+        gc.set_threshold(200_000)
 
         stops = (signal.SIGTERM, signal.SIGHUP)
 
