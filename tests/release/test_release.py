@@ -97,7 +97,7 @@ def test_a_dry_run_of_a_published_version_reads_it_back_and_writes_nothing(
     before = tree(place.root)
     ran = place.release()
     assert ran.status == 0
-    assert "5 files there have the sha256 of the manifest" in ran.out
+    assert "5 files there are those of the manifest" in ran.out
     assert tree(place.root) == before
 
 

@@ -46,7 +46,7 @@ def read_back(release: Release) -> Done | Skip:
             f"{release.plan.target.spec} gave back another manifest than the one that was sent",
             hint="look at what else writes there, then run the command again",
         )
-    return Done(f"{len(found.files)} files there have the sha256 of the manifest")
+    return Done(f"{len(found.files)} files there are those of the manifest")
 
 
 def tag(release: Release) -> Done:
