@@ -234,7 +234,7 @@ def served_by_vllm(folder: Path, **config: Any) -> None:
     (folder.parent / "recipes" / "profiles" / "one-gpu.yaml").write_text(
         "profile: 1\nname: one-gpu\nengine: vllm==0.33.0\nhardware: {gpu: H200, count: 1}\n"
         "command: vllm serve\nargs:\n"
-        "  - --model {target}\n"
+        "  - '{target}'\n"
         f"  - {argument}\n"
     )
     no_caveats(folder)

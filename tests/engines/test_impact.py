@@ -94,7 +94,7 @@ def test_the_command_lists_changes_and_exits_0(run_zoo: Callable[..., Ran]) -> N
     assert "recipes/profiles/sglang-0.5.14-b200x8.yaml:4" in ran.out
     document = json.loads(run_zoo("--zoo", ROOT, "impact", "sglang==0.5.14..0.5.23", "--format", "json").out)
     assert document["schema"] == "zoo-impact/1"
-    assert {each["recipe"] for each in document["drafts"]} == {"kimi-ft-v3", "tiny-ft"}
+    assert {each["recipe"] for each in document["drafts"]} == {"kimi-ft-v3", "smollm2-135m-dflash", "tiny-ft"}
 
 
 def test_a_version_that_nobody_read_is_bad_usage(run_zoo: Callable[..., Ran]) -> None:

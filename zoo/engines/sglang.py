@@ -16,6 +16,7 @@ READ = SpecifierSet(">=0.5.14,<=0.5.23")
 # Families whose drafts run in the DFLASH worker or, DSpark's, in one that shares its restrictions
 # (SpeculativeAlgorithm.is_dflash_family since 0.5.16).
 BLOCK_FAMILIES = frozenset({"dflash", "dflash2", "domino", "dspark"})
+BLOCK_ALGORITHMS = ("DFLASH", "DSPARK")
 MLA_BACKENDS = ("trtllm_mla", "tokenspeed_mla", "cutedsl_mla")
 
 # Names that --speculative-algorithm knows, with the first version that does (speculative/spec_info.py).

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 
 from zoo.engines.flags import flag_value, has_flag
+from zoo.engines.sglang import BLOCK_ALGORITHMS as _BLOCK
 from zoo.engines.sglang import READ
 
 Argv = Sequence[str]
 EAGLE = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
-_BLOCK = ("DFLASH", "DSPARK")
 _DRAFTED = (*EAGLE, *_BLOCK, "FROZEN_KV_MTP")  # all that run a draft model
 _TREE_BACKENDS = ("flashinfer", "fa3", "triton")
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zoo.engines.flags import flag_value
+
+if TYPE_CHECKING:
+    from zoo.recipe.model import Recipe
+
+SPECULATIVE_CONFIG = ("--speculative-config", "-sc")
 
 # The method that serves a family. P-EAGLE and Domino: nobody has read which one, if any.
 METHODS = {"dflash": "dflash", "dflash2": "dflash", "dspark": "dspark", "eagle3": "eagle3"}
@@ -21,13 +26,23 @@ def speculative_config(argv: Sequence[str]) -> Mapping[str, Any]:
     """What the command says of speculation, keys as in --speculative-config; {} where that is no JSON
     object."""
     try:
-        whole = json.loads(flag_value(argv, "--speculative-config", "-sc") or "{}")
-    except ValueError:
+        whole = json.loads(flag_value(argv, *SPECULATIVE_CONFIG) or "{}")
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(whole, dict):
         return {}
     short = {key: value for flag, key in _SHORT.items() if (value := flag_value(argv, flag))}
     return {**whole, **short}
+
+
+def speculation(recipe: Recipe) -> dict[str, Any]:
+    """The keys of --speculative-config that follow from a recipe: the method of its family, and the tokens
+    proposed per step (vLLM does not count the anchor of a block). Without those that nobody knows."""
+    from zoo.recipe.config import proposals  # which needs the families
+
+    method, proposed = METHODS.get(recipe.checkpoint.family), proposals(recipe)
+    found = {"method": method, "num_speculative_tokens": proposed}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def guessed_method(path: str) -> str:

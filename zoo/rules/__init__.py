@@ -5,6 +5,7 @@ from zoo.rules import (
     audit,
     base,
     card,
+    commands,
     config,
     config_alone,
     config_values,
@@ -12,7 +13,9 @@ from zoo.rules import (
     data,
     deep,
     engine,
+    evidence,
     files,
+    flags,
     headers,
     hostile,
     impossible,
@@ -28,6 +31,7 @@ from zoo.rules import (
     target,
     target_config,
     training,
+    trust,
     vllm,
 )
 from zoo.rules.registry import RULES, Level, Rule, run

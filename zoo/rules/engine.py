@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from zoo.engines.flags import flag_value
-from zoo.engines.hazards import BF16, HAZARDS, Hazard, profile_argv, served_amplitude
+from zoo.engines.flags import flag_value, has_flag
+from zoo.engines.hazards import BF16, HAZARDS, Hazard, served_amplitude
 from zoo.printable import quoted
 from zoo.recipe.model import UNKNOWN, Profile, Recipe
 from zoo.recipe.validate import did_you_mean
 from zoo.results import Finding, Severity
-from zoo.rules.profiles import argument, engine_of
+from zoo.rules.profiles import argument, commands, engine_of, label
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
 _SAME = 1e-3  # two amplitudes that agree to three digits: card and manifest print four (1.4159)
 
 
-@rule("E001", "yarn-amplitude", severity=Severity.WARNING, needs=("recipe",))
+@rule("E001", "yarn-amplitude", severity=Severity.WARNING, needs=("recipe", "profiles"))
 def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
     """The YaRN amplitude depends on the engine version.
 
@@ -50,14 +50,14 @@ def yarn_amplitude_depends_on_version(subject: Subject) -> Iterator[Finding]:
             verdict = "which is the amplitude in training"
             hint = "keep the engine version pinned: other versions read another amplitude"
         yield Finding(
-            f"profile {profile.name}: {engine_of(profile)} scales cos and sin by {served:.5g}; {verdict}",
+            f"{label(profile)}: {engine_of(profile)} scales cos and sin by {served:.5g}; {verdict}",
             hint,
             recipe.where("/draft/rope/amplitude_as_trained"),
             (profile.where("/engine"),),
         )
 
 
-@rule("E002", "fa4-needs-bf16-kv", needs=("recipe",))
+@rule("E002", "fa4-needs-bf16-kv", needs=("profiles",))
 def fa4_draft_without_bf16_kv(subject: Subject) -> Iterator[Finding]:
     """A profile runs the draft with fa4 on a KV cache that is not bf16.
 
@@ -69,22 +69,24 @@ def fa4_draft_without_bf16_kv(subject: Subject) -> Iterator[Finding]:
     Sources: sgl-project/sglang#29218 (in 0.5.16: the fa4 draft gets its own KV dtype)
     Since: 0.1.0
     """
-    recipe = _recipe(subject)
-    for profile in _threatened(recipe, HAZARDS["E002"]):
-        dtype = flag_value(profile_argv(recipe, profile), "--kv-cache-dtype")
+    recipe = subject.recipe
+    for profile, argv in commands(subject, "sglang"):
+        if not HAZARDS["E002"].threatens(recipe, profile):
+            continue
+        dtype = flag_value(argv, "--kv-cache-dtype")
         unset = dtype is None or dtype == "auto"
-        if dtype in BF16 or (unset and not recipe.target.quantization):
+        if dtype in BF16 or (unset and (recipe is None or not recipe.target.quantization)):
             continue
         stated = "is not set" if dtype is None else f"is {quoted(dtype, 40)}"
         yield Finding(
-            f"profile {profile.name}: --kv-cache-dtype {stated}, but in {engine_of(profile)} the fa4 draft "
+            f"{label(profile)}: --kv-cache-dtype {stated}, but in {engine_of(profile)} the fa4 draft "
             "needs bf16",
             "pass --kv-cache-dtype bf16",
             argument(profile, "--kv-cache-dtype", "--speculative-draft-attention-backend"),
         )
 
 
-@rule("E003", "quantization-inherited", needs=("recipe",))
+@rule("E003", "quantization-inherited", needs=("profiles",))
 def quantization_is_inherited(subject: Subject) -> Iterator[Finding]:
     """A profile passes --quantization, which the unquantized draft inherits.
 
@@ -97,22 +99,21 @@ def quantization_is_inherited(subject: Subject) -> Iterator[Finding]:
     Sources: sglang 0.5.14 and 0.5.23, server_args.py: an unset draft quantization becomes the target's
     Since: 0.1.0
     """
-    recipe = _recipe(subject)
-    for profile in recipe.profiles:
-        argv = profile_argv(recipe, profile)
+    packed = subject.drafted is not None and "quantization_config" in subject.drafted.config
+    for profile, argv in commands(subject, "sglang"):
         method = flag_value(argv, "--quantization")
         own = flag_value(argv, "--speculative-draft-model-quantization")
-        packed = "quantization_config" in recipe.draft.config
-        if profile.engine != "sglang" or method in (None, "unquant") or own is not None or packed:
+        drafts = subject.recipe is not None or has_flag(argv, "--speculative-draft-model-path")
+        if method in (None, "unquant") or own is not None or packed or not drafts:
             continue
         yield Finding(
-            f"profile {profile.name}: --quantization {quoted(method or '', 40)} also quantizes the draft",
+            f"{label(profile)}: --quantization {quoted(method or '', 40)} also quantizes the draft",
             "drop it, or add --speculative-draft-model-quantization unquant",
             argument(profile, "--quantization"),
         )
 
 
-@rule("E004", "yarn-amplitude-contradicted", needs=("recipe",))
+@rule("E004", "yarn-amplitude-contradicted", needs=("recipe", "profiles"))
 def trained_with_another_amplitude(subject: Subject) -> Iterator[Finding]:
     """A profile's engine uses another YaRN amplitude than the draft was trained with.
 
@@ -133,7 +134,7 @@ def trained_with_another_amplitude(subject: Subject) -> Iterator[Finding]:
         served = served_amplitude(recipe, profile.engine, profile.version)
         if served is not None and _differ(trained, served):
             yield Finding(
-                f"profile {profile.name}: {engine_of(profile)} scales cos and sin by {served:.5g}, but the "
+                f"{label(profile)}: {engine_of(profile)} scales cos and sin by {served:.5g}, but the "
                 f"draft was trained with {trained:.5g}",
                 "serve with a version that reads the trained amplitude",
                 recipe.where("/draft/rope/amplitude_as_trained"),

@@ -14,6 +14,7 @@ from zoo.checkpoint.collect import Findings
 from zoo.checkpoint.index import INDEX_NAME
 from zoo.checkpoint.jsonfile import pointer
 from zoo.drafts.keys import DIFFUSION
+from zoo.release.paths import is_plot
 from zoo.results import Finding, Severity, Where
 from zoo.rules.hostile import CODE_SUFFIXES
 from zoo.rules.registry import reported, rule
@@ -378,6 +379,7 @@ def undeclared_file(subject: Subject) -> Iterable[Finding]:
     recipe, checkpoint = _both(subject)
     for name in checkpoint.files:
         handled = name.lower().endswith(_WEIGHTS_SUFFIXES + CODE_SUFFIXES) or name in _EXPECTED
+        handled = handled or is_plot(name)
         if name not in recipe.checkpoint.files and not handled:
             found = Findings(name)
             hint = "declare it under checkpoint.files if it belongs to the release"

@@ -1,16 +1,15 @@
-"""L rules: the launch command of each declared profile against the draft. (Linting any command against an
-engine's flags is more.)"""
+"""L rules: a launch command, of a declared profile or found in a text, against the draft. (Against the flags
+of its engine: ``flags``.)"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from zoo.engines.flags import flag_value
-from zoo.engines.launch import launch_argv
+from zoo.engines.flags import flag_value, has_flag
+from zoo.engines.sglang import algorithm
 from zoo.printable import quoted
-from zoo.recipe.config import proposals
-from zoo.recipe.model import ModelRef, Profile
-from zoo.results import Finding, Severity, Where
+from zoo.results import Finding, Severity
+from zoo.rules.profiles import argument, commands, label
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
@@ -23,9 +22,11 @@ ALGORITHM = {
 }
 _DFLASH_BLOCK, _DSPARK_BLOCK = "--speculative-dflash-block-size", "--speculative-dspark-block-size"
 TP_FLAGS = ("--tp-size", "--tp", "--tensor-parallel-size")
+# Algorithms whose draft is a checkpoint of its own (EAGLE and NEXTN may take layers of the target).
+_OF_A_DRAFT = ("DFLASH", "DSPARK", "EAGLE3", "STANDALONE")
 
 
-@rule("L001", "launch-block-size", needs=("recipe",))
+@rule("L001", "launch-block-size", needs=("profiles", "drafted"))
 def launch_block_size(subject: Subject) -> Iterable[Finding]:
     """A profile serves another block size than the draft was trained with.
 
@@ -41,23 +42,23 @@ def launch_block_size(subject: Subject) -> Iterable[Finding]:
     arg_groups/speculative_hook.py (_handle_dspark).
     Since: 0.1.0
     """
-    assert subject.recipe is not None
-    proposed = proposals(subject.recipe)
-    if proposed is None:
+    draft = subject.drafted
+    assert draft is not None
+    if draft.proposed is None:
         return
-    own = _DFLASH_BLOCK if subject.recipe.checkpoint.family != "dspark" else _DSPARK_BLOCK
-    block = subject.recipe.draft.block_size
-    flags = {own: block, "--speculative-num-draft-tokens": proposed + 1}
-    for profile, argv in _commands(subject):
+    block, own = draft.block_size, _DFLASH_BLOCK if draft.family != "dspark" else _DSPARK_BLOCK
+    flags = {own: block, "--speculative-num-draft-tokens": draft.proposed + 1}
+    for profile, argv in commands(subject):
         for flag, needed in flags.items():
             value = flag_value(argv, flag)
             if value is not None and value != str(needed):
-                family = subject.recipe.checkpoint.family
-                message = f"{flag} is {quoted(value)}, a {family} draft of block size {block} needs {needed}"
-                yield Finding(message, f"write {flag} {needed}", _line(profile, flag), _block(subject))
+                message = (
+                    f"{flag} is {quoted(value)}, a {draft.family} draft of block size {block} needs {needed}"
+                )
+                yield Finding(message, f"write {flag} {needed}", argument(profile, flag), (draft.block_at,))
 
 
-@rule("L002", "launch-heads", needs=("recipe",))
+@rule("L002", "launch-heads", needs=("profiles", "drafted"))
 def launch_heads(subject: Subject) -> Iterable[Finding]:
     """A profile's tensor parallelism does not divide the heads of the draft.
 
@@ -68,19 +69,19 @@ def launch_heads(subject: Subject) -> Iterable[Finding]:
     Sources: sglang 0.5.14 models/dflash.py, DFlashAttention.
     Since: 0.1.0
     """
-    assert subject.recipe is not None
-    config = subject.recipe.draft.config
-    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
-    for profile, argv in _commands(subject):
+    draft = subject.drafted
+    assert draft is not None
+    heads, kv_heads = draft.attention_heads, draft.kv_heads
+    for profile, argv in commands(subject):
         value = flag_value(argv, *TP_FLAGS)
         tp = int(value) if value is not None and value.isdecimal() else 1
-        if tp > 1 and (heads % tp or (kv_heads % tp and tp % kv_heads)):
+        if heads and kv_heads and tp > 1 and (heads % tp or (kv_heads % tp and tp % kv_heads)):
             message = f"tp {tp} does not divide {heads} attention heads and {kv_heads} KV heads"
-            related = (subject.recipe.where("/draft/config/num_attention_heads"),)
-            yield Finding(message, "choose a tp that divides the heads", _line(profile, *TP_FLAGS), related)
+            where = argument(profile, *TP_FLAGS)
+            yield Finding(message, "choose a tp that divides the heads", where, (draft.heads_at,))
 
 
-@rule("L003", "launch-algorithm", needs=("recipe",))
+@rule("L003", "launch-algorithm", needs=("profiles", "drafted"))
 def launch_algorithm(subject: Subject) -> Iterable[Finding]:
     """A profile starts another algorithm than the draft's family needs, or none.
 
@@ -93,42 +94,53 @@ def launch_algorithm(subject: Subject) -> Iterable[Finding]:
     Sources: sgl-project/sglang#21272.
     Since: 0.1.0
     """
-    assert subject.recipe is not None
-    wanted = ALGORITHM.get(subject.recipe.checkpoint.family, "")
-    for profile, argv in _commands(subject):
+    draft = subject.drafted
+    assert draft is not None
+    wanted = ALGORITHM.get(draft.family, "")
+    for profile, argv in commands(subject, "sglang"):
         value = flag_value(argv, "--speculative-algorithm", "--speculative-algo")
-        family = subject.recipe.checkpoint.family
-        if profile.engine == "sglang" and not wanted:
-            message = f"no SGLang version that is known here serves a {family} draft"
+        if not wanted:
+            message = f"no SGLang version that is known here serves a {draft.family} draft"
             yield Finding(message, "serve it with an engine that does", profile.where("/engine"))
-        elif profile.engine == "sglang" and (value or "").upper() != wanted:
-            message = f"the algorithm is {quoted(value or 'not given')}, a {family} draft needs {wanted}"
+        elif (value or "").upper() != wanted:
+            message = (
+                f"the algorithm is {quoted(value or 'not given')}, a {draft.family} draft needs {wanted}"
+            )
             hint = f"write --speculative-algorithm {wanted}"
-            related = (subject.recipe.where("/checkpoint/family"),)
-            yield Finding(message, hint, _line(profile, "--speculative-algorithm"), related)
+            where = argument(profile, "--speculative-algorithm", "--speculative-algo")
+            yield Finding(message, hint, where, (draft.family_at,))
 
 
-@rule("L004", "launch-models", needs=("recipe",))
+@rule("L004", "launch-models", needs=("profiles",))
 def launch_models(subject: Subject) -> Iterable[Finding]:
-    """A profile's command does not name both models.
+    """A command does not name both models.
 
-    What it does: looks for {target} and {draft} in the arguments.
-    Why is this bad: without a draft path SGLang loads the target as its own draft.
+    What it does: looks for {target} and {draft} in the arguments of a profile ({speculative_config} names the
+    draft too), and for --speculative-draft-model-path in an SGLang command that was found in a text and whose
+    algorithm has a draft of its own.
+    Why is this bad: without a draft path SGLang loads the target as its own draft, or stops.
     Example: no --speculative-draft-model-path {draft}.
     Use instead: --model-path {target} and --speculative-draft-model-path {draft}.
     Sources: sgl-project/sglang#36528.
     Since: 0.1.0
     """
-    assert subject.recipe is not None
-    for profile in subject.recipe.profiles:
-        text = " ".join(profile.args)
-        for model in ("{target}", "{draft}"):
-            if model not in text:
-                message = f"the arguments of profile {profile.name} do not name {model}"
-                yield Finding(message, f"add an argument with {model}", profile.where("/args"))
+    for launch in subject.launches:
+        profile = launch.profile
+        if launch.command is None:
+            text = " ".join(profile.args).replace("{speculative_config}", "{draft}")
+            for model in ("{target}", "{draft}"):
+                if model not in text:
+                    message = f"the arguments of profile {profile.name} do not name {model}"
+                    yield Finding(message, f"add an argument with {model}", profile.where("/args"))
+    for profile, argv in commands(subject, "sglang") if subject.commands else ():
+        path = ("--speculative-draft-model-path", "--speculative-draft-model")
+        if algorithm(argv) in _OF_A_DRAFT and not has_flag(argv, *path):
+            message = f"{label(profile)}: {algorithm(argv)} without a draft"
+            where = argument(profile, "--speculative-algorithm", "--speculative-algo")
+            yield Finding(message, f"add {path[0]}", where)
 
 
-@rule("L005", "launch-gpus", severity=Severity.WARNING, needs=("recipe",))
+@rule("L005", "launch-gpus", severity=Severity.WARNING, needs=("profiles",))
 def launch_gpus(subject: Subject) -> Iterable[Finding]:
     """A profile's tensor parallelism is not its number of GPUs.
 
@@ -138,31 +150,9 @@ def launch_gpus(subject: Subject) -> Iterable[Finding]:
     Use instead: the same number.
     Since: 0.1.0
     """
-    for profile, argv in _commands(subject):
+    for profile, argv in commands(subject):
         shared = flag_value(argv, "--pp-size", "--dp-size", "--dp", "--nnodes")
         tp = flag_value(argv, *TP_FLAGS) or "1"
-        if shared is None and tp != str(profile.gpus):
+        if shared is None and profile.gpus and tp != str(profile.gpus):
             message = f"tp is {quoted(tp)}, the hardware has {profile.gpus} GPUs"
-            yield Finding(message, "write the same number in both", _line(profile, *TP_FLAGS))
-
-
-def _commands(subject: Subject) -> Iterator[tuple[Profile, list[str]]]:
-    assert subject.recipe is not None
-    for profile in subject.recipe.profiles:
-        yield (
-            profile,
-            launch_argv(profile, target=subject.recipe.target.served, draft=ModelRef(subject.recipe.repo)),
-        )
-
-
-def _line(profile: Profile, *flags: str) -> Where:
-    """The line of the profile that holds one of ``flags``."""
-    for index, line in enumerate(profile.args):
-        if line.split("=")[0].split(" ")[0] in flags:
-            return profile.where(f"/args/{index}")
-    return profile.where("/args")
-
-
-def _block(subject: Subject) -> tuple[Where, ...]:
-    assert subject.recipe is not None
-    return (subject.recipe.where("/draft/block_size"),)
+            yield Finding(message, "write the same number in both", argument(profile, *TP_FLAGS))

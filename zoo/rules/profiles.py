@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
-from zoo.engines.hazards import ENGINE_NAMES, profile_argv
+from zoo.engines.hazards import ENGINE_NAMES, profile_arguments, profile_argv
+from zoo.engines.judge import expanded
 from zoo.recipe.model import Profile, Recipe
 from zoo.results import Where
 from zoo.rules.subject import Subject
 
-Command = tuple[Profile, list[str]]  # a profile and its argv for the published draft
+Command = tuple[
+    Profile, list[str]
+]  # a profile and its argv for the published draft, flags by their full names
 
 
 def recipe_of(subject: Subject) -> Recipe:
@@ -17,21 +21,29 @@ def recipe_of(subject: Subject) -> Recipe:
     return subject.recipe
 
 
-def commands(subject: Subject, engine: str) -> Iterator[Command]:
-    """Every profile of ``engine`` with its command."""
-    recipe = recipe_of(subject)
-    for profile in recipe.profiles:
-        if profile.engine == engine:
-            yield profile, profile_argv(recipe, profile)
+def commands(subject: Subject, engine: str | None = None) -> Iterator[Command]:
+    """Every profile (of ``engine``) with its command; the commands that were found in a text have no
+    recipe."""
+    for profile in subject.profiles or ():
+        if engine in (None, profile.engine):
+            yield profile, profile_argv(subject.recipe, profile)
 
 
 def argument(profile: Profile, *flags: str) -> Where:
-    """The line of the first of ``flags`` that the profile passes."""
+    """The line of the first of ``flags`` that the profile passes, by whatever name."""
+    said = profile_arguments(None, profile)
+    words = [each.text for each in said]
+    known = expanded(profile.engine, str(profile.version), shlex.split(profile.command), words)
     for flag in flags:
-        for index, line in enumerate(profile.args):
-            if line.partition(" ")[0].partition("=")[0] == flag:
-                return profile.where(f"/args/{index}")
+        for text, index in known:
+            if text.partition("=")[0] == flag:
+                return profile.where(f"/args/{said[index].entry}")
     return profile.where("/args")
+
+
+def label(profile: Profile) -> str:
+    """How messages name it: ``profile x``, or ``command in line 3``."""
+    return profile.name if " " in profile.name else f"profile {profile.name}"
 
 
 def engine_of(profile: Profile) -> str:

@@ -39,10 +39,12 @@ _HEADING = re.compile(r"^(What it does|Why is this bad|Example|Use instead|Sourc
 
 
 class Level(StrEnum):
-    """How much is read. Header: recipe, config and the first bytes of each weights file. Deep: every byte."""
+    """How much is read. Header: recipe, config and the first bytes of each weights file. Deep: every byte.
+    Signature stands beside the two: what ``zoo verify --signature`` asks besides."""
 
     HEADER = "header"
     DEEP = "deep"
+    SIGNATURE = "signature"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,14 @@ def reported(
     return register
 
 
-def run(subject: Subject, level: Level) -> tuple[CheckResult, ...]:
-    """Run every rule of ``level`` (a deeper level includes the ones before it), in the order of the codes."""
-    wanted = [Level.HEADER] if level is Level.HEADER else list(Level)
-    chosen = sorted((rule for rule in RULES.values() if rule.level in wanted), key=lambda rule: rule.code)
+def run(subject: Subject, level: Level, about: str | None = None) -> tuple[CheckResult, ...]:
+    """Run every rule of ``level`` (a deeper level includes the ones before it), in the order of the codes;
+    with ``about`` only those that need this material."""
+    wanted = (Level.HEADER, Level.DEEP) if level is Level.DEEP else (level,)
+    chosen = sorted(
+        (rule for rule in RULES.values() if rule.level in wanted and about in (None, *rule.needs)),
+        key=lambda rule: rule.code,
+    )
     results = tuple(_run_one(rule, subject) for rule in chosen)
     return results if subject.recipe is None else _waive(results, subject.recipe, subject.today)
 

@@ -17,9 +17,9 @@ from zoo.engines.sglang import (
 )
 from zoo.engines.sglang_arguments import EAGLE, OVERRIDDEN, REFUSED, Argument, refused_eagle_arguments
 from zoo.printable import quoted
-from zoo.recipe.model import Profile, Recipe
+from zoo.recipe.model import Profile
 from zoo.results import Finding, Severity
-from zoo.rules.profiles import argument, commands, engine_of, recipe_of
+from zoo.rules.profiles import argument, commands, engine_of, label
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
@@ -28,7 +28,7 @@ _ALGORITHM = ("--speculative-algorithm", "--speculative-algo")
 _DRAFT_ATTENTION = "--speculative-draft-attention-backend"
 
 
-@rule("E018", "blackwell-only", needs=("recipe",))
+@rule("E018", "blackwell-only", needs=("profiles",))
 def mla_backend_off_blackwell(subject: Subject) -> Iterator[Finding]:
     """A profile names an MLA backend that its GPU cannot run.
 
@@ -46,14 +46,14 @@ def mla_backend_off_blackwell(subject: Subject) -> Iterator[Finding]:
             runs = is_sm100(profile.gpu) if backend == "cutedsl_mla" else is_blackwell(profile.gpu)
             if backend in MLA_BACKENDS and runs is False:
                 yield Finding(
-                    f"profile {profile.name}: {backend} does not run on {quoted(profile.gpu, 40)}",
+                    f"{label(profile)}: {backend} does not run on {quoted(profile.gpu, 40)}",
                     "drop it, or serve on Blackwell GPUs",
                     argument(profile, *_ATTENTION),
                     (profile.where("/hardware/gpu"),),
                 )
 
 
-@rule("E030", "mla-kv-cache-dtype", needs=("recipe",))
+@rule("E030", "mla-kv-cache-dtype", needs=("profiles",))
 def mla_backend_with_another_kv_dtype(subject: Subject) -> Iterator[Finding]:
     """A profile's KV cache dtype is one that its MLA backend refuses.
 
@@ -73,7 +73,7 @@ def mla_backend_with_another_kv_dtype(subject: Subject) -> Iterator[Finding]:
             if backend in (own, decode) and (stated or "auto") not in needed:
                 shown = "is not set" if stated is None else f"is {quoted(stated, 40)}"
                 yield Finding(
-                    f"profile {profile.name}: --kv-cache-dtype {shown}; in {engine_of(profile)} {backend} "
+                    f"{label(profile)}: --kv-cache-dtype {shown}; in {engine_of(profile)} {backend} "
                     f"takes {' or '.join(needed)}",
                     f"pass --kv-cache-dtype {needed[0]}",
                     argument(profile, "--kv-cache-dtype", *_ATTENTION),
@@ -89,7 +89,7 @@ def _kv_dtypes(profile: Profile) -> dict[str, tuple[str, ...]]:
     return accepted | ({"tokenspeed_mla": ("fp8_e4m3",)} if profile.version.release < (0, 5, 23) else {})
 
 
-@rule("E031", "draft-attention-fallback", severity=Severity.WARNING, needs=("recipe",))
+@rule("E031", "draft-attention-fallback", severity=Severity.WARNING, needs=("profiles",))
 def draft_attention_falls_back(subject: Subject) -> Iterator[Finding]:
     """The draft runs with another attention backend than the profile names.
 
@@ -107,26 +107,28 @@ def draft_attention_falls_back(subject: Subject) -> Iterator[Finding]:
         backend = draft_attention_backend(argv)
         if algorithm(argv) != "DFLASH" or profile.version not in READ or backend is None:
             continue
-        if backend in draft_backends(profile.version) and _runs_trtllm(recipe_of(subject), backend):
+        if backend in draft_backends(profile.version) and _runs_trtllm(subject, backend):
             continue
         inherited = flag_value(argv, _DRAFT_ATTENTION) is None
         whose = "the draft inherits" if inherited else f"{_DRAFT_ATTENTION} is"
         yield Finding(
-            f"profile {profile.name}: {whose} {quoted(backend, 40)}; {engine_of(profile)} warns and runs "
+            f"{label(profile)}: {whose} {quoted(backend, 40)}; {engine_of(profile)} warns and runs "
             "this draft with a backend of its own choice",
             f"pass {_DRAFT_ATTENTION} with one of {', '.join(draft_backends(profile.version))}",
             argument(profile, _DRAFT_ATTENTION, *_ATTENTION),
         )
 
 
-def _runs_trtllm(recipe: Recipe, backend: str) -> bool:
-    """trtllm_mha needs sliding windows in every layer, or a causal draft; other backends run any."""
-    config = recipe.draft.config
-    sliding = set(config.get("layer_types") or ()) == {"sliding_attention"}
-    return backend != "trtllm_mha" or sliding or config.get("is_causal") is True
+def _runs_trtllm(subject: Subject, backend: str) -> bool:
+    """trtllm_mha needs sliding windows in every layer, or a causal draft; other backends run any. A draft
+    that nobody named may be such a one."""
+    if backend != "trtllm_mha" or subject.drafted is None:
+        return True
+    config = subject.drafted.config
+    return set(config.get("layer_types") or ()) == {"sliding_attention"} or config.get("is_causal") is True
 
 
-@rule("E032", "algorithm-unknown", needs=("recipe",))
+@rule("E032", "algorithm-unknown", needs=("profiles",))
 def algorithm_is_unknown(subject: Subject) -> Iterator[Finding]:
     """A profile names an algorithm that its engine version does not know.
 
@@ -141,14 +143,14 @@ def algorithm_is_unknown(subject: Subject) -> Iterator[Finding]:
         named, known = algorithm(argv), algorithms(profile.version)
         if named and profile.version in READ and named not in known:
             yield Finding(
-                f"profile {profile.name}: {engine_of(profile)} does not know algorithm {quoted(named, 40)}",
+                f"{label(profile)}: {engine_of(profile)} does not know algorithm {quoted(named, 40)}",
                 f"it knows {', '.join(known)}; take a version that knows yours",
                 argument(profile, *_ALGORITHM),
                 (profile.where("/engine"),),
             )
 
 
-@rule("E033", "argument-refused", needs=("recipe",))
+@rule("E033", "argument-refused", needs=("profiles",))
 def argument_is_refused(subject: Subject) -> Iterator[Finding]:
     """A profile passes an argument that its engine refuses beside this algorithm.
 
@@ -163,7 +165,7 @@ def argument_is_refused(subject: Subject) -> Iterator[Finding]:
     yield from _look_up(subject, REFUSED, "is refused with")
 
 
-@rule("E034", "argument-without-effect", severity=Severity.WARNING, needs=("recipe",))
+@rule("E034", "argument-without-effect", severity=Severity.WARNING, needs=("profiles",))
 def argument_has_no_effect(subject: Subject) -> Iterator[Finding]:
     """A profile passes an argument that its engine overrides or ignores beside this algorithm.
 
@@ -186,13 +188,13 @@ def _look_up(subject: Subject, table: tuple[Argument, ...], verdict: str) -> Ite
             if named in entry.algorithms and profile.version in entry.versions and entry.given(argv):
                 shown = next(flag for flag in entry.flags if has_flag(argv, flag))
                 yield Finding(
-                    f"profile {profile.name}: {shown} {verdict} {named} by {engine_of(profile)}: {entry.why}",
+                    f"{label(profile)}: {shown} {verdict} {named} by {engine_of(profile)}: {entry.why}",
                     entry.advice,
                     argument(profile, shown),
                 )
 
 
-@rule("E035", "eagle-arguments", needs=("recipe",))
+@rule("E035", "eagle-arguments", needs=("profiles",))
 def eagle_arguments_are_refused(subject: Subject) -> Iterator[Finding]:
     """A profile's steps, top-k and draft tokens do not go together for EAGLE.
 
@@ -208,4 +210,4 @@ def eagle_arguments_are_refused(subject: Subject) -> Iterator[Finding]:
         if algorithm(argv) not in EAGLE or profile.version not in READ:
             continue
         for flag, why, advice in refused_eagle_arguments(argv):
-            yield Finding(f"profile {profile.name}: {why}", advice, argument(profile, flag))
+            yield Finding(f"{label(profile)}: {why}", advice, argument(profile, flag))

@@ -26,20 +26,24 @@ from zoo.drafts.family import (
 from zoo.drafts.keys import DIFFUSION, Keys, Stated, keys_of
 from zoo.drafts.layouts import Layout, native
 from zoo.drafts.names import Foreign, explain, second
+from zoo.engines.hazards import ENGINE_NAMES
 from zoo.engines.readings.drafts import Judged, judged
 from zoo.engines.readings.words import title
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
-from zoo.recipe.model import Recipe
-from zoo.results import Finding, Where
+from zoo.recipe.model import Profile, Recipe
+from zoo.results import Finding, Outcome, Where
+from zoo.rules.drafted import Drafted, drafted
 
 if TYPE_CHECKING:
     from zoo.checkpoint.maps import VocabularyMaps
     from zoo.checkpoint.model import Checkpoint
     from zoo.checkpoint.scan import Scan
     from zoo.checkpoint.target import Embedding, TargetModel
+    from zoo.engines.commands import Found
     from zoo.evidence import Evidence
     from zoo.recipe.data import DataManifests
+    from zoo.rules.launches import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,10 @@ class Subject:
     draft has none), ``unchanged`` the tensors that are the base's byte for byte. ``target`` is the target by
     its own files, ``target_source`` where they were looked for, ``mask_twins`` the tokens whose embedding is
     that of the mask token. ``data`` are the data manifests, ``engines`` the (name, version) pairs that the
-    user named. ``reported`` are the findings that readers recorded, of recipe and checkpoint.
+    user named. ``commands`` are launch commands that were found in ``script``, and are judged instead of
+    those of the recipe's profiles. ``signers`` are those whose signature counts, ``signed`` the files that
+    one of them has signed, ``unhashed`` says which of these nobody has read. ``reported`` are the findings
+    that readers recorded, of recipe and checkpoint.
     """
 
     recipe: Recipe | None
@@ -78,6 +85,11 @@ class Subject:
     data: DataManifests | None = None
     evidence: tuple[Evidence, ...] | None = None
     engines: tuple[tuple[str, str], ...] = ()
+    commands: tuple[Launch, ...] = ()
+    script: Found | None = None
+    signers: tuple[str, ...] | None = None
+    signed: tuple[str, ...] | None = None
+    unhashed: Absent | None = None
     reported: tuple[Finding, ...] = ()
     missing: Mapping[str, Absent] = field(default_factory=dict)
     today: date = date.max
@@ -109,6 +121,42 @@ class Subject:
         """What the engines of the recipe's profiles or, without a recipe, those that the user named make of
         the draft."""
         return judged(self.recipe, self.checkpoint, self.engines, self.target)
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launch commands to judge: those that were found or, else, those of the recipe's profiles."""
+        if self.commands or self.recipe is None:
+            return self.commands
+        from zoo.rules.launches import of_recipe
+
+        return tuple(of_recipe(self.recipe))
+
+    @property
+    def profiles(self) -> tuple[Profile, ...] | None:
+        """The same as profiles; None where there is neither a recipe nor a command."""
+        if self.commands:
+            return tuple(each.profile for each in self.commands)
+        return None if self.recipe is None else self.recipe.profiles
+
+    @cached_property
+    def drafted(self) -> Drafted | None:
+        """The draft that the commands serve: the recipe's or, without one, that of config.json."""
+        return drafted(self)
+
+    @property
+    def flags(self) -> tuple[Launch, ...] | None:
+        """The commands whose engine's flags are known (``zoo engines list``), or None."""
+        return tuple(each for each in self.launches if each.parsed is not None) or None
+
+    @property
+    def values(self) -> tuple[Launch, ...] | None:
+        """The same; a value may be unknown where no flag is (:meth:`gap`)."""
+        return self.flags
+
+    @property
+    def signed_bytes(self) -> tuple[str, ...] | None:
+        """The signed files; the sha256 of one may be unknown (:meth:`gap`)."""
+        return self.signed
 
     @cached_property
     def family(self) -> Family | None:
@@ -157,6 +205,33 @@ class Subject:
     def embedding(self) -> Embedding | None:
         """Where the target's embedding is, or None where no header shows it."""
         return None if self.target is None else self.target.embedding
+
+    @property
+    def replay(self) -> Outcome | None:
+        """What replay evidence says of the gate that the recipe asks for, or None where nothing decides."""
+        outcome = self.gate("replay")[0]
+        return None if outcome is Outcome.NOT_CHECKED else outcome
+
+    @property
+    def smoke(self) -> Outcome | None:
+        """The same of smoke evidence."""
+        outcome = self.gate("smoke")[0]
+        return None if outcome is Outcome.NOT_CHECKED else outcome
+
+    def gate(self, kind: str) -> tuple[Outcome, str]:
+        """The outcome of the gate ``kind`` (replay or smoke) by the evidence that counts, and the reason.
+
+        Below deep level nobody has compared the bytes with those of the record: one that passed may be of
+        others, so that it proves nothing here; one that failed is shown.
+        """
+        from zoo.release.gates import of_evidence
+
+        if self.recipe is None or kind not in self.recipe.gates:
+            return Outcome.NOT_CHECKED, "the recipe does not ask for this gate"
+        outcome, reason = of_evidence(kind, self.evidence or (), self.recipe)
+        if outcome is Outcome.PASSED and self.scan is None:
+            return Outcome.NOT_CHECKED, f"{kind} passed; that it was with these bytes, --deep can say"
+        return outcome, reason
 
     @property
     def disjoint(self) -> bool | None:
@@ -223,12 +298,18 @@ class Subject:
             return self._unread_config()
         if getattr(self, material) is not None:
             return None
+        if material in ("profiles", "flags", "values", "drafted") and not self.launches:
+            material = "recipe"
         if self.checkpoint is None and material in ("config", "header", "inventory", "listing", "maps"):
             material = "checkpoint"
+        if material == "signed_bytes":
+            material = "signed"
         if self.base is None and material in ("base_maps", "unchanged"):
             material = "base"
         if self.target is None and material in ("tokenizer", "embedding", "mask_twins", "target_source"):
             material = "target"
+        if material in ("flags", "values"):
+            return Absent(self._no_flags(), required=bool(self.commands))
         reasons = {
             "config": Absent("config.json could not be read"),
             "header": Absent("a weights file could not be understood, or there is none"),
@@ -243,6 +324,9 @@ class Subject:
                 required=False,
             ),
             "readings": Absent(self._unread_engines(), required=False),
+            "drafted": Absent("no draft was given; add --recipe NAME or --draft FOLDER", required=False),
+            "replay": Absent(self.gate("replay")[1], required=False),
+            "smoke": Absent(self.gate("smoke")[1], required=False),
         }
         return (
             self.missing.get(material)
@@ -253,13 +337,44 @@ class Subject:
     def gap(self, material: str) -> Absent | None:
         """Why ``material`` is there only in part, so that a rule without findings has not passed; None if it
         is whole. An engine that was named, or that a profile pins, may have a loader that nobody has read for
-        such a draft."""
+        such a draft; of a command in a text, only its shell may know what a variable stands for; of a signed
+        file, only --deep tells the sha256."""
+        if material in ("flags", "values"):
+            return self._hidden(material)
+        if material == "signed_bytes":
+            return self.unhashed
         judged = self.readings if material == "readings" else None
         open_ones = [each.reading for each in judged or () if not each.reading.covered]
         if not open_ones:
             return None
         said = "; ".join(f"{title(reading)}: {reading.notes[0]}" for reading in open_ones)
         return Absent(f"{said} (docs/engines.md)")
+
+    def _hidden(self, material: str) -> Absent | None:
+        """The parts of the commands that cannot be judged: arguments, or the values of flags."""
+        if any(each.parsed is None for each in self.launches):
+            return Absent(self._no_flags(), required=bool(self.commands))
+        hidden = [(each, index) for each in self.commands for index in each.hidden_arguments]
+        arguments = bool(hidden)
+        if not hidden and material == "values":
+            hidden = [(each, index) for each in self.commands for index in each.hidden_values]
+        if not hidden:
+            return None
+        shown = ", ".join(
+            f"{quoted(each.said[index].text, 40)} in line {each.where(index).line}"
+            for each, index in hidden[:5]
+        )
+        more = f" and {len(hidden) - 5} more" if len(hidden) > 5 else ""
+        what = "what arguments come with" if arguments else "the value of"
+        return Absent(f"{what} {shown}{more} is only known at start", required=arguments)
+
+    def _no_flags(self) -> str:
+        unknown = {
+            f"{ENGINE_NAMES[each.profile.engine]} {each.profile.version}"
+            for each in self.launches
+            if each.parsed is None
+        }
+        return f"no snapshot of the flags of {', '.join(sorted(unknown))} ships (see: zoo engines list)"
 
     def _unread_engines(self) -> str:
         if self.recipe is not None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from zoo.engines.vllm import METHODS, guessed_method, speculative_config
+from zoo.engines.vllm import METHODS, SPECULATIVE_CONFIG, guessed_method, speculative_config
 from zoo.printable import quoted
-from zoo.recipe.config import proposals
 from zoo.results import Finding, Severity
-from zoo.rules.profiles import argument, commands, recipe_of
+from zoo.rules.profiles import argument, commands, label
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
-_CONFIG = ("--speculative-config", "-sc")
 
-
-@rule("E037", "vllm-method-guessed", severity=Severity.WARNING, needs=("recipe",))
+@rule("E037", "vllm-method-guessed", severity=Severity.WARNING, needs=("profiles",))
 def vllm_method_is_guessed(subject: Subject) -> Iterator[Finding]:
     """A vLLM profile does not say how the draft is to be served.
 
@@ -27,19 +24,20 @@ def vllm_method_is_guessed(subject: Subject) -> Iterator[Finding]:
     Sources: vllm 0.33.0, config/speculative.py; vllm-project/vllm#21737
     Since: 0.1.0
     """
-    recipe = recipe_of(subject)
+    family = "" if subject.drafted is None else subject.drafted.family
     for profile, argv in commands(subject, "vllm"):
-        if speculative_config(argv).get("method") is None:
-            wanted = METHODS.get(recipe.checkpoint.family, "the method of the draft")
-            guessed = guessed_method(recipe.repo)
+        stated = speculative_config(argv)
+        path = str(stated.get("model") or ("" if subject.recipe is None else subject.recipe.repo))
+        if stated.get("method") is None and path:
+            wanted = METHODS.get(family, "the method of the draft")
             yield Finding(
-                f"profile {profile.name}: no method; from {quoted(recipe.repo, 80)} vLLM guesses {guessed}",
+                f"{label(profile)}: no method; from {quoted(path, 80)} vLLM guesses {guessed_method(path)}",
                 f'add "method": "{wanted}"',
-                argument(profile, *_CONFIG, "--spec-model"),
+                argument(profile, *SPECULATIVE_CONFIG, "--spec-model"),
             )
 
 
-@rule("E038", "vllm-method", needs=("recipe",))
+@rule("E038", "vllm-method", needs=("profiles", "drafted"))
 def vllm_method_is_another(subject: Subject) -> Iterator[Finding]:
     """A vLLM profile serves the draft by another method than its family needs.
 
@@ -50,21 +48,21 @@ def vllm_method_is_another(subject: Subject) -> Iterator[Finding]:
     Sources: vllm 0.33.0, config/speculative.py
     Since: 0.1.0
     """
-    recipe = recipe_of(subject)
-    wanted = METHODS.get(recipe.checkpoint.family)
+    draft = subject.drafted
+    assert draft is not None
+    wanted = METHODS.get(draft.family)
     for profile, argv in commands(subject, "vllm"):
         method = speculative_config(argv).get("method")
         if method is not None and wanted is not None and method != wanted:
-            family = recipe.checkpoint.family
             yield Finding(
-                f"profile {profile.name}: method {quoted(str(method), 40)}, a {family} draft needs {wanted}",
+                f"{label(profile)}: method {quoted(str(method), 40)}, a {draft.family} draft needs {wanted}",
                 f'write "method": "{wanted}"',
-                argument(profile, "--spec-method", *_CONFIG),
-                (recipe.where("/checkpoint/family"),),
+                argument(profile, "--spec-method", *SPECULATIVE_CONFIG),
+                (draft.family_at,),
             )
 
 
-@rule("E039", "vllm-draft-tokens", needs=("recipe",))
+@rule("E039", "vllm-draft-tokens", needs=("profiles", "drafted"))
 def vllm_draft_tokens_differ(subject: Subject) -> Iterator[Finding]:
     """A vLLM profile asks for another number of draft tokens than the draft proposes.
 
@@ -78,17 +76,18 @@ def vllm_draft_tokens_differ(subject: Subject) -> Iterator[Finding]:
     queries); vllm-project/speculators#456
     Since: 0.1.0
     """
-    recipe = recipe_of(subject)
-    wanted = proposals(recipe)
+    draft = subject.drafted
+    assert draft is not None
+    wanted = draft.proposed
     for profile, argv in commands(subject, "vllm"):
         stated = speculative_config(argv).get("num_speculative_tokens")
-        may_be_absent = recipe.checkpoint.family == "dspark"
+        may_be_absent = draft.family == "dspark"
         if wanted is None or str(stated) == str(wanted) or (stated is None and may_be_absent):
             continue
         shown = "is not given" if stated is None else f"is {quoted(str(stated), 40)}"
         yield Finding(
-            f"profile {profile.name}: num_speculative_tokens {shown}, the draft proposes {wanted} per step",
+            f"{label(profile)}: num_speculative_tokens {shown}, the draft proposes {wanted} per step",
             f'write "num_speculative_tokens": {wanted}',
-            argument(profile, "--spec-tokens", *_CONFIG),
-            (recipe.where("/draft/block_size"),),
+            argument(profile, "--spec-tokens", *SPECULATIVE_CONFIG),
+            (draft.block_at,),
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from zoo.engines.hazards import drafts, rope, serving
-from zoo.engines.hazards.model import ENGINE_NAMES, Hazard, profile_argv
+from zoo.engines.hazards.model import ENGINE_NAMES, Hazard, profile_arguments, profile_argv
 from zoo.engines.hazards.rope import amplitudes, has_latent_attention, served_amplitude, yarn_amplitude
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Hazard",
     "amplitudes",
     "has_latent_attention",
+    "profile_arguments",
     "profile_argv",
     "served_amplitude",
     "yarn_amplitude",

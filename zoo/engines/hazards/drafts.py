@@ -6,6 +6,7 @@ from packaging.specifiers import SpecifierSet
 
 from zoo.engines.flags import has_flag
 from zoo.engines.hazards.model import Hazard, profile_argv
+from zoo.engines.sglang import algorithm
 from zoo.recipe.model import Profile, Recipe
 
 # P-EAGLE has no SGLang runtime (0.5.23).
@@ -29,6 +30,10 @@ def _ids_only_inside(recipe: Recipe, profile: Profile) -> bool:
 
 def _trusts_code(recipe: Recipe, profile: Profile) -> bool:
     return has_flag(profile_argv(recipe, profile), "--trust-remote-code")
+
+
+def _trusts_code_of_a_draft(argv: list[str]) -> bool:
+    return bool(algorithm(argv)) and has_flag(argv, "--trust-remote-code")
 
 
 # A DFlash draft must state its layers (rules R017 and C), since there SGLang guesses too.
@@ -84,6 +89,7 @@ CONFIG_CODE = Hazard(
     engine="sglang",
     versions=SpecifierSet(),
     applies=_trusts_code,
+    by_command=_trusts_code_of_a_draft,
     card=(
         "`--trust-remote-code` is for the target, but SGLang reads the draft's `config.json` with it too: an "
         "`auto_map` there would run its code on the server. Serve a revision that you have checked."

@@ -7,12 +7,27 @@ from packaging.specifiers import SpecifierSet
 from zoo.engines.flags import has_flag
 from zoo.engines.hardware import is_not_nvidia
 from zoo.engines.hazards.model import Hazard, profile_argv
-from zoo.engines.sglang import BLOCK_FAMILIES, MLA_BACKENDS, attention_backends, draft_attention_backend
+from zoo.engines.sglang import (
+    BLOCK_ALGORITHMS,
+    BLOCK_FAMILIES,
+    MLA_BACKENDS,
+    algorithm,
+    attention_backends,
+    draft_attention_backend,
+)
 from zoo.recipe.model import Profile, Recipe
 
 
 def _fa4_draft(recipe: Recipe, profile: Profile) -> bool:
     return draft_attention_backend(profile_argv(recipe, profile)) == "fa4"
+
+
+def _fa4_block(argv: list[str]) -> bool:
+    return _block(argv) and draft_attention_backend(argv) == "fa4"
+
+
+def _block(argv: list[str]) -> bool:
+    return algorithm(argv) in BLOCK_ALGORITHMS
 
 
 def _quantized_target(recipe: Recipe, profile: Profile) -> bool:
@@ -31,8 +46,16 @@ def _no_limit(recipe: Recipe, profile: Profile) -> bool:
     return not has_flag(profile_argv(recipe, profile), "--max-running-requests")
 
 
+def _no_limit_of_a_draft(argv: list[str]) -> bool:
+    return bool(algorithm(argv)) and not has_flag(argv, "--max-running-requests")
+
+
 def _blackwell_backend(recipe: Recipe, profile: Profile) -> bool:
-    return any(backend in MLA_BACKENDS for backend in attention_backends(profile_argv(recipe, profile)))
+    return _mla(profile_argv(recipe, profile))
+
+
+def _mla(argv: list[str]) -> bool:
+    return any(backend in MLA_BACKENDS for backend in attention_backends(argv))
 
 
 FA4_KV = Hazard(
@@ -41,6 +64,7 @@ FA4_KV = Hazard(
     engine="sglang",
     versions=SpecifierSet("<0.5.16"),
     applies=_fa4_draft,
+    by_command=_fa4_block,
     card=(
         "A bf16 KV cache is required, since the draft worker inherits the global KV dtype and its fa4 "
         "kernel asserts bf16 q/k/v, which also rules out the fp8-only `tokenspeed_mla` target "
@@ -71,6 +95,7 @@ GRAMMAR = Hazard(
     engine="sglang",
     versions=SpecifierSet("<0.5.17"),
     applies=_block_family,
+    by_command=_block,
     card=(
         "Requests that need a grammar are refused (HTTP 400): `json_schema`, `regex`, `ebnf`, and tool calls "
         "with `tool_choice: required`, a named function or `strict`. Other tool calls are served."
@@ -85,6 +110,7 @@ LOGPROBS = Hazard(
     engine="sglang",
     versions=SpecifierSet("<0.5.18"),
     applies=_block_family,
+    by_command=_block,
     card="Requests for logprobs (`logprobs`, `return_logprob`) are refused (HTTP 400).",
     advice="send such requests to a server without the draft, or serve with SGLang 0.5.18 or later",
     source="speculative/dflash_utils.py of sglang 0.5.14, 0.5.17 and 0.5.18",
@@ -109,6 +135,7 @@ REQUEST_LIMIT = Hazard(
     engine="sglang",
     versions=SpecifierSet(),
     applies=_no_limit,
+    by_command=_no_limit_of_a_draft,
     card="At most 48 requests run at once, unless `--max-running-requests` says otherwise.",
     advice="pass --max-running-requests",
     source="arg_groups/speculative_hook.py of sglang 0.5.14 and 0.5.23",
@@ -119,6 +146,7 @@ BLACKWELL = Hazard(
     engine="sglang",
     versions=SpecifierSet(),
     applies=_blackwell_backend,
+    by_command=_mla,
     card=(
         "The MLA backends `trtllm_mla`, `tokenspeed_mla` and `cutedsl_mla` run on Blackwell GPUs only; on "
         "others the server refuses to start. There, leave `--attention-backend` out: Hopper takes `fa3`."

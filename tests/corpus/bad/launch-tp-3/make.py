@@ -6,4 +6,4 @@ from tests.corpus.kit import edit_profile, good_draft, good_recipe
 def make(folder: Path) -> None:
     good_draft(folder)
     good_recipe(folder)
-    edit_profile(folder, "  - --spec", "  - --tp 3\n  - --spec")
+    edit_profile(folder, "  - --spec", "  - --tp-size 3\n  - --spec")

@@ -7,4 +7,4 @@ def make(folder: Path) -> None:
     good_draft(folder)
     good_recipe(folder)
     edit_profile(folder, "count: 1", "count: 2")
-    edit_profile(folder, "  - --spec", "  - --tp 2\n  - --spec")
+    edit_profile(folder, "  - --spec", "  - --tp-size 2\n  - --spec")

@@ -1,0 +1,2 @@
+sglang serve --model-path org/target \ 
+  --tp-size 2

@@ -1,0 +1,3 @@
+sglang serve --model-path org/target \
+  # two GPUs
+  --tp-size 2

@@ -1,0 +1,2 @@
+sglang serve --model-path org/target --speculative-algorithm DFLASH --speculative-draft-model-path org/draft \
+  --speculative-draft-kv-cache-dtype bf16

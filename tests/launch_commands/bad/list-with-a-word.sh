@@ -1,0 +1,1 @@
+sglang serve --model-path org/target --cuda-graph-bs-decode 1 2 four

@@ -1,0 +1,1 @@
+sglang serve --model-path org/target --kv-cache-dtype --tp-size 8

@@ -1,0 +1,2 @@
+vllm serve org/target \
+  --speculative-config {method: dflash}

@@ -1,0 +1,1 @@
+vllm serve --model org/target

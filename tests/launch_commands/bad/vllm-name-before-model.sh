@@ -1,0 +1,1 @@
+vllm serve --served-model-name x org/target

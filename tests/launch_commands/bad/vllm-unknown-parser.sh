@@ -1,0 +1,2 @@
+vllm serve org/target --enable-auto-tool-choice \
+  --tool-call-parser kimi_k99

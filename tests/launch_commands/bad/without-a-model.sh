@@ -1,0 +1,1 @@
+sglang serve --tp-size 8

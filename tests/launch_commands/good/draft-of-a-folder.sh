@@ -1,0 +1,1 @@
+sglang serve --model-path org/target --speculative-algorithm DFLASH --speculative-draft-model-path org/draft --speculative-dflash-block-size 8 --tp-size 2

@@ -1,0 +1,1 @@
+sglang serve --model-path=org/target --tp-size=8 --mem-fraction-static=0.8

@@ -1,0 +1,14 @@
+python -m sglang.launch_server \
+  --model-path nvidia/Kimi-K2.7-Code-NVFP4 \
+  --speculative-algorithm DFLASH \
+  --speculative-draft-model-path mredmond/Kimi-K2.7-Code-DFlash-kimi-ft-v3 \
+  --speculative-dflash-block-size 8 \
+  --speculative-draft-attention-backend fa4 \
+  --attention-backend trtllm_mla \
+  --kv-cache-dtype bf16 \
+  --moe-runner-backend flashinfer_trtllm \
+  --mem-fraction-static 0.85 \
+  --tool-call-parser kimi_k2 \
+  --reasoning-parser kimi_k2 \
+  --trust-remote-code \
+  --tp 8

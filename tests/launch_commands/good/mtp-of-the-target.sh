@@ -1,0 +1,1 @@
+sglang serve --model-path org/target --speculative-algorithm EAGLE --max-running-requests 32

@@ -1,0 +1,1 @@
+sglang serve --model-path <your-model> --tp-size <number of GPUs>

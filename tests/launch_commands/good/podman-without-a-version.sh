@@ -1,0 +1,1 @@
+podman run docker.io/lmsysorg/sglang:latest sglang serve --model-path org/target

@@ -1,0 +1,1 @@
+sglang serve org/target --tp-size 2

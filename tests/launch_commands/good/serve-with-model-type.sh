@@ -1,0 +1,1 @@
+sglang serve --model-type llm --model-path org/target --tp-size 2

@@ -1,0 +1,1 @@
+python -m sglang.launch_server --model-path org/target --attention-backend cutlass_mla

@@ -1,0 +1,1 @@
+vllm serve org/target --speculative-config.method dflash --speculative-config.model org/draft --speculative-config.num_speculative_tokens 7

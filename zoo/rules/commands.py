@@ -1,0 +1,188 @@
+"""L rules: what stands around the arguments of a command (shell, credentials), and notes on its version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from zoo.engines.hazards import HAZARDS, Hazard
+from zoo.engines.options import Option, Snapshot, snapshot, snapshots
+from zoo.printable import quoted
+from zoo.release.credentials import find
+from zoo.results import Finding, Severity, Where
+from zoo.rules.launches import Launch
+from zoo.rules.profiles import engine_of, label
+from zoo.rules.registry import rule
+from zoo.rules.subject import Subject
+
+
+@rule("L011", "launch-credential", needs=("profiles",))
+def credential_in_a_command(subject: Subject) -> Iterable[Finding]:
+    """A command or its environment holds a credential.
+
+    What it does: looks for tokens of a fixed shape (Hugging Face, GitHub, AWS) in the arguments, in variables
+    before the command and in docker -e. The token is not shown.
+    Why is this bad: every user of the machine can read arguments (ps), SGLang and vLLM log them, and the
+    file is copied. Whoever has the token has the account.
+    Example: HF_TOKEN=hf_... sglang serve --model-path org/private
+    Use instead: hf auth login, a secret of the scheduler, or docker run -e HF_TOKEN without a value.
+    Sources: huggingface.co/docs/hub/security-tokens.
+    Since: 0.1.0
+    """
+    for launch in subject.launches:
+        for index, said in enumerate(launch.said):
+            yield from _credential(
+                said.text, f"an argument of the {label(launch.profile)}", launch.where(index)
+            )
+        if launch.command is None:
+            for name, value in launch.profile.environment.items():
+                place = launch.profile.where(f"/environment/{name}")
+                yield from _credential(value, f"the environment of {label(launch.profile)}", place)
+        else:
+            for name, word in launch.command.environment:
+                place = Where(launch.command.file, word.line)
+                yield from _credential(word.text, f"variable {quoted(name, 40)}", place)
+    if subject.script is not None:
+        for name, word in subject.script.assignments:
+            place = Where(subject.script.file, word.line)
+            yield from _credential(word.text, f"variable {quoted(name, 40)}", place)
+
+
+def _credential(text: str, what: str, where: Where) -> Iterator[Finding]:
+    kind = find(text.encode("utf-8", "replace"))
+    if kind is not None:
+        hint = "take it out and revoke it; give it to the server by its environment, from a secret"
+        yield Finding(f"{what} holds {kind}", hint, where)
+
+
+@rule("L012", "launch-cut-off", needs=("profiles",))
+def command_is_cut_off(subject: Subject) -> Iterable[Finding]:
+    """A shell does not read the whole command as one.
+
+    What it does: looks for lines of flags right after a command (the backslash is missing, a comment or a
+    blank follows it), and for quotes that are never closed.
+    Why is this bad: the server starts without these flags, and often nobody notices.
+    Example: a command of which one line ends without a backslash, and the next one begins with --tp-size 8.
+    Use instead: a backslash as the very last character of every line but the last.
+    Sources: POSIX, Shell Command Language, 2.2.1.
+    Since: 0.1.0
+    """
+    for launch in subject.launches:
+        for word in launch.command.lost if launch.command is not None else ():
+            yield Finding(
+                f"{label(launch.profile)}: {quoted(word.text, 40)} does not belong to it any more",
+                "end the line before it with a backslash, with nothing after it",
+                Where(launch.profile.file, word.line),
+            )
+    if subject.script is not None:
+        for line in subject.script.unclosed:
+            yield Finding("a quote is never closed", "close it", Where(subject.script.file, line))
+
+
+@rule("L013", "launch-hazard", severity=Severity.NOTE, needs=("profiles",))
+def hazards_of_a_command(subject: Subject) -> Iterable[Finding]:
+    """A hazard of this engine version applies to a command, even if the command steps around it.
+
+    What it does: lists the hazards (docs/hazards.md) whose conditions a command that was found in a text
+    fulfils, without a recipe those that the command alone decides. Of profiles, E007 says it.
+    Why is this bad: whoever changes the command may run into one.
+    Example: --speculative-draft-attention-backend fa4 for sglang==0.5.14 needs --kv-cache-dtype bf16 (E002).
+    Use instead: The command as it is, if you know.
+    Since: 0.1.0
+    """
+    for launch in subject.commands:
+        for hazard in HAZARDS.values():
+            if hazard.threatens(subject.recipe, launch.profile):
+                message = f"{label(launch.profile)}: {hazard.code} {hazard.name}: {_plain(hazard.card)}"
+                yield Finding(message, hazard.advice, launch.where(-1))
+
+
+@rule("L014", "launch-hazard-over", severity=Severity.NOTE, needs=("profiles",))
+def hazards_that_are_over(subject: Subject) -> Iterable[Finding]:
+    """A hazard of older versions of the engine is over in this one.
+
+    What it does: lists the hazards that a command that was found in a text would have with an older version
+    whose flags are known, and has not with its own.
+    Why is this bad: it is not; caveats and flags that stepped around it may go.
+    Example: the fa4 draft of sglang==0.5.23 has a KV dtype of its own: E002 ended with 0.5.16.
+    Use instead: No such caveat, and the flag only if the target needs it.
+    Since: 0.1.0
+    """
+    for launch in subject.commands:
+        older = [each.version for each in _older(launch)]
+        for hazard in HAZARDS.values():
+            if _is_over(hazard, launch, older) and hazard.fits(subject.recipe, launch.profile):
+                message = (
+                    f"{label(launch.profile)}: {hazard.code} {hazard.name} ({hazard.range}) is over in "
+                    f"{engine_of(launch.profile)}"
+                )
+                hint = f"what steps around it may go; the advice was: {hazard.advice}"
+                yield Finding(message, hint, launch.where(-1))
+
+
+def _is_over(hazard: Hazard, launch: Launch, older: list[str]) -> bool:
+    from packaging.version import Version
+
+    engine, version = launch.profile.engine, launch.profile.version
+    return not hazard.holds(engine, version) and any(hazard.holds(engine, Version(each)) for each in older)
+
+
+@rule("L015", "launch-flag-changed", severity=Severity.NOTE, needs=("flags",))
+def flags_that_changed(subject: Subject) -> Iterable[Finding]:
+    """A flag of a command means something else than in the version before.
+
+    What it does: compares the flags of a command that was found in a text with those of the closest older
+    version that is known: choices, type, default and deprecation.
+    Why is this bad: a command that worked may be refused or mean something else.
+    Example: --attention-backend cutlass_mla, which sglang==0.5.23 has no more.
+    Use instead: The command, after a look at what changed.
+    Sources: the released wheels (zoo engines show ENGINE==VERSION).
+    Since: 0.1.0
+    """
+    for launch in subject.commands:
+        older = _older(launch)
+        if not older or launch.parsed is None:
+            continue
+        for given in {each.option.dest: each for each in launch.parsed.given}.values():
+            before = older[-1].exact(given.name)
+            changes = ["it is new"] if before is None else list(_changes(before, given.option))
+            if changes and not given.option.positional:
+                message = (
+                    f"{label(launch.profile)}: since {older[-1].title} {given.name}: {'; '.join(changes)}"
+                )
+                yield Finding(
+                    message, "check that the command still says what you mean", launch.where(given.index)
+                )
+
+
+def _older(launch: Launch) -> list[Snapshot]:
+    """The snapshots of older versions of the engine, the closest one last."""
+    from packaging.version import Version
+
+    engine, version = launch.profile.engine, launch.profile.version
+    pairs = [pair for pair in snapshots() if pair[0] == engine and Version(pair[1]) < version]
+    return [known for pair in pairs if (known := snapshot(*pair)) is not None]
+
+
+def _changes(before: Option, after: Option) -> Iterator[str]:
+    if before.type != after.type or before.nargs != after.nargs:
+        yield "another type"
+    if before.default != after.default:
+        yield f"the default was {_shown(before.default)} and is {_shown(after.default)}"
+    if before.deprecated is None and after.deprecated is not None:
+        yield "deprecated"
+    old, new = set(before.choices or ()), set(after.choices or ())
+    if before.choices is not None and after.choices is not None:
+        gone = sorted(str(each) for each in old - new)
+        if gone:
+            yield f"without {', '.join(gone)}"
+        if new - old:
+            yield f"{len(new - old)} more choices"
+
+
+def _shown(default: object) -> str:
+    return "none" if default is None else quoted(str(default), 40)
+
+
+def _plain(markdown: str) -> str:
+    """The sentence of a card without its marks of code."""
+    return markdown.replace("`", "")
