@@ -11,11 +11,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from zoo.digests import basis_digest
-from zoo.evidence import Engine, Evidence, Result, evidence_folder, write_evidence
+from zoo.evidence import Engine, Evidence, Result, basis_of, evidence_folder, write_evidence
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
-from zoo.replay.settings import settings_of
+from zoo.replay import settings as replay_settings
 from zoo.results import Outcome
+from zoo.smoke import settings as smoke_settings
 from zoo.workspace import Zoo, find_zoo
 
 DIGEST = "a" * 64
@@ -63,14 +64,14 @@ def record(
     """A consistent record, bound to ``recipe`` and to DIGEST."""
     counts = {"accept_histogram": HISTOGRAM, "verify_steps": 100, "correct_drafts": 270, "accept_length": 3.7}
     inputs = {"sha256": "b" * 64, "about": "held-out conversations", "count": 28}
-    settings = {"temperature": 0} | (settings_of(recipe).as_json() if kind == "replay" else {})
-    profiles = {profile.name: profile.data for profile in recipe.profiles}
+    asked = {"replay": replay_settings, "smoke": smoke_settings}
+    settings = {"temperature": 0} | (asked[kind].settings_of(recipe).as_json() if kind in asked else {})
     reason = "" if outcome is Outcome.PASSED else "below the floor"
     return Evidence(
         kind=kind,
         subject=subject,
         checkpoint_digest=DIGEST,
-        basis_digest=basis_digest(recipe, profiles.get(subject, inputs), DIGEST, settings),
+        basis_digest=basis_digest(recipe, basis_of(recipe, kind, subject, inputs), DIGEST, settings),
         target={"repo": recipe.target.served.path, "revision": "unknown"},
         inputs=inputs,
         settings=settings,

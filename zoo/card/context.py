@@ -14,12 +14,15 @@ from urllib.parse import quote
 
 from zoo.card import architecture, claims, standing
 from zoo.card.markdown import Markdown, code, fenced, inline, line
+from zoo.card.plots import Plot
 from zoo.card.replays import replays
+from zoo.card.servings import servings
 from zoo.engines.flags import flag_value
 from zoo.engines.hazards import ENGINE_NAMES, HAZARDS
 from zoo.engines.launch import launch_argv, shell
 from zoo.engines.readings import Fate
 from zoo.engines.readings.drafts import implied_by, pinned
+from zoo.engines.vllm import speculation
 from zoo.evidence import Evidence
 from zoo.recipe.config import proposals
 from zoo.recipe.data import DataManifests
@@ -38,9 +41,10 @@ def card_context(
     evidence: tuple[Evidence, ...] = (),
     state: standing.Standing | None = None,
     manifests: DataManifests | None = None,
+    plots: tuple[Plot, ...] = (),
 ) -> dict[str, Any]:
     """Everything that the card says, in the order in which it says it. ``manifests`` are the data manifests
-    that the recipe names, as far as they can be read."""
+    that the recipe names, as far as they can be read; ``plots`` those that are published with the card."""
     state, manifests = state or standing.Standing(), manifests or DataManifests()
     data = recipe.data
     size = architecture.size_of(recipe)
@@ -71,7 +75,8 @@ def card_context(
         "training": _training(recipe, manifests),
         "files": [_file(recipe, name, size) for name in recipe.checkpoint.files],
         "gates": [_gate(gate) for gate in standing.gates(recipe, evidence, state)],
-        "replays": replays(evidence),
+        "replays": replays(evidence, plots),
+        "servings": servings(evidence),
         "checkpoint_digest": state.checkpoint_digest or "",
         "records": [_record(record) for record in evidence],
     }
@@ -113,7 +118,8 @@ def _profile(
 ) -> dict[str, Any]:
     """One way to serve the draft, with the command of ``zoo launch``. It pins no revision of the draft: only
     a release on the Hub has a tag, and this version of the tool makes none."""
-    argv = launch_argv(profile, target=recipe.target.served, draft=ModelRef(recipe.repo))
+    draft = ModelRef(recipe.repo)
+    argv = launch_argv(profile, target=recipe.target.served, draft=draft, speculation=speculation(recipe))
     block, proposed = flag_value(argv, *_BLOCK_FLAGS), proposals(recipe)
     native = "" if proposed is None else str(proposed + 1)
     exports = [f"export {key}={shlex.quote(value)}" for key, value in profile.environment.items()]

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from zoo.card import markdown, metadata
 from zoo.card.context import card_context
+from zoo.card.plots import load_plots
 from zoo.card.sandbox import SHIPPED, Sandbox
 from zoo.card.standing import Standing
 from zoo.checkpoint.content import open_regular, read_up_to
@@ -45,8 +46,8 @@ def card_path(zoo: Zoo, recipe: Recipe) -> Path:
 def render_card(
     zoo: Zoo, recipe: Recipe, evidence: tuple[Evidence, ...] = (), standing: Standing | None = None
 ) -> str:
-    """The whole README.md, the same for the same recipe, data manifests, evidence, standing and
-    template.
+    """The whole README.md, the same for the same recipe, data manifests, evidence, plots, standing
+    and template.
 
     Raises:
         TemplateError: the template is wrong, asks for a value that is not there or for something that
@@ -58,7 +59,8 @@ def render_card(
         hint = "mend license, tags or base in the recipe, see: zoo rule K003"
         raise TemplateError(f"{recipe.file}: the card's metadata is not valid: {wrong[0]}", hint=hint)
     manifests, _ = load_data(zoo, recipe)  # what is wrong with one is R041
-    body = _render(zoo, card_context(recipe, evidence, standing, manifests))
+    plots = load_plots(zoo, recipe, evidence)
+    body = _render(zoo, card_context(recipe, evidence, standing, manifests, plots))
     return metadata.front_matter(data) + "\n" + body
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from zoo.card.markdown import Markdown
+from zoo.card.plots import Plot, replays_of
 from zoo.evidence import GATE, Evidence, Result
 from zoo.results import Outcome
 
@@ -17,8 +18,8 @@ _TITLES = {
 _OUTCOMES = {Outcome.PASSED: "passed", Outcome.FAILED: "**failed**", Outcome.NOT_CHECKED: "not checked"}
 
 
-def replays(evidence: tuple[Evidence, ...]) -> list[dict[str, Any]]:
-    """The replays that count for this checkpoint, each with its tables."""
+def replays(evidence: tuple[Evidence, ...], plots: tuple[Plot, ...] = ()) -> list[dict[str, Any]]:
+    """The replays that count for this checkpoint, each with its tables and its ``plots``."""
     return [
         {
             "trace": record.subject,
@@ -27,9 +28,11 @@ def replays(evidence: tuple[Evidence, ...]) -> list[dict[str, Any]]:
             "lengths": lengths,
             "gates": [_gate(each) for each in record.deciding if each.check.startswith(GATE)],
             "unseen": _unseen(record),
+            "plots": [
+                Markdown(f"![{each.title}]({each.path})") for each in plots if each.record == record.name
+            ],
         }
-        for record in evidence
-        if record.kind == "replay" and not record.stale
+        for record in replays_of(evidence)
         for lengths in [[_length(each) for each in record.results if "by_position" in each.measured]]
     ]
 

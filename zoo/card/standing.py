@@ -18,8 +18,10 @@ from zoo.evidence import GATE, Evidence
 from zoo.recipe.model import Profile, Recipe
 from zoo.release.log import read_log
 from zoo.release.paths import read, refuse_links
-from zoo.replay.settings import other_settings
+from zoo.replay import settings as replay_settings
 from zoo.results import Outcome
+from zoo.smoke import settings as smoke_settings
+from zoo.smoke.settings import REFERENCE
 from zoo.workspace import Zoo
 
 GATES = ("static", "bytes", "replay", "smoke")
@@ -126,6 +128,8 @@ def gates(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) ->
     for profile in recipe.profiles:
         yield served(recipe, profile, evidence, standing)
     for record in evidence:
+        if record.kind == "smoke" and record.subject == REFERENCE:
+            yield _served(record, recipe, "reference engine on a CPU, no inference engine")
         if record.kind in _MEASURED:
             yield _from(record, "measured", f"{_MEASURED[record.kind]} {record.subject}")
 
@@ -140,12 +144,22 @@ def served(recipe: Recipe, profile: Profile, evidence: tuple[Evidence, ...], sta
         on += f", target revision {served_as['revision'][:12]}"
     for record in evidence:
         if record.kind == "smoke" and record.subject == profile.name:
-            return _from(record, "served", on)
+            return _served(record, recipe, on)
     tier = recipe.gates.get("smoke", {}).get("tier")
     wanted = f"; the recipe asks for tier {tier}" if tier else ""
     return Gate(
         "served", on, Outcome.NOT_CHECKED, f"no record that it ever ran{wanted}{_said(standing, 'smoke')}"
     )
+
+
+def _served(record: Evidence, recipe: Recipe, on: str) -> Gate:
+    """A record of a draft that was served; one that does not answer the recipe says what it found as well."""
+    gate = _from(record, "served", on)
+    other = "" if record.stale else not_asked_for(record, recipe)
+    if not other:
+        return gate
+    found = str(gate.outcome).replace("_", " ")
+    return replace(gate, outcome=Outcome.NOT_CHECKED, reason=f"{other} ({found} there)")
 
 
 def _replay(recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing) -> Iterator[Gate]:
@@ -166,10 +180,10 @@ def not_asked_for(record: Evidence, recipe: Recipe) -> str:
     """Why a record is not one of what the recipe asks for, or "". A draft that was served on a CPU has not
     been served on eight GPUs, and one that was replayed with wider margins has not met these."""
     if record.kind == "replay" and "replay" in recipe.gates:
-        return other_settings(recipe, record.subject, record.settings)
-    asked = recipe.gates.get("smoke", {}).get("tier")
-    ran = record.settings.get("tier", "unknown")
-    return f"it ran on tier {ran}, not {asked}" if record.kind == "smoke" and asked not in (None, ran) else ""
+        return replay_settings.other_settings(recipe, record.subject, record.settings)
+    if record.kind == "smoke" and "smoke" in recipe.gates:
+        return smoke_settings.other_settings(recipe, record.subject, record.settings)
+    return ""
 
 
 def no_evidence(gate: str) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from zoo.card.plots import replays_of
 from zoo.card.render import card_path, render_card
 from zoo.card.standing import Standing, read_standing
 from zoo.cli.app import App
 from zoo.digests import sha256_hex
 from zoo.errors import CardDriftError, ReleaseRefusedError
-from zoo.evidence import RefusedEvidenceError, load_evidence
+from zoo.evidence import Evidence, RefusedEvidenceError, load_evidence
 from zoo.printable import printable
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
@@ -26,12 +27,14 @@ _DIFF_LINES = 40
 @click.argument("name", metavar="NAME")
 @click.option("--check", is_flag=True, help="Write nothing; fail when the committed card differs.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the card instead of writing it.")
+@click.option("--plots", is_flag=True, help="Draw the plots of the replays first (needs matplotlib).")
 @click.pass_obj
-def command(app: App, name: str, check: bool, to_stdout: bool) -> None:
+def command(app: App, name: str, check: bool, to_stdout: bool, plots: bool) -> None:
     """Render the model card of NAME from its recipe, its evidence and the template.
 
-    It is written to release/NAME/VERSION/README.md. A published version is frozen: its card can be checked
-    and printed, and only the same card can be written.
+    It is written to release/NAME/VERSION/README.md, and its plots to plots/ there. A published version is
+    frozen: its card can be checked and printed, and only the same card can be written. Without --plots the
+    card shows the plots that are there, of records that have not changed since.
     """
     if check and to_stdout:
         raise click.UsageError("--check and --stdout do not go together")
@@ -43,7 +46,10 @@ def command(app: App, name: str, check: bool, to_stdout: bool) -> None:
         _check_frozen(zoo, path, standing.card_sha256)
         app.out(f"{zoo.shown(path)}: the card that was published")
         return
-    text = _rendered(zoo, recipe, standing)
+    evidence = _evidence(zoo, recipe, standing)
+    if plots:
+        _plots(app, recipe, evidence, standing, write=not (check or to_stdout))
+    text = render_card(zoo, recipe, evidence, standing)
     if to_stdout:
         app.out(text.removesuffix("\n"))
     elif check:
@@ -53,11 +59,45 @@ def command(app: App, name: str, check: bool, to_stdout: bool) -> None:
         app.out(f"{zoo.shown(path)}: {_write(zoo, recipe, path, text, standing)}")
 
 
-def _rendered(zoo: Zoo, recipe: Recipe, standing: Standing) -> str:
+def _evidence(zoo: Zoo, recipe: Recipe, standing: Standing) -> tuple[Evidence, ...]:
     evidence, findings = load_evidence(zoo, recipe, standing.checkpoint_digest)
     if findings:
         raise RefusedEvidenceError(findings)
-    return render_card(zoo, recipe, evidence, standing)
+    return evidence
+
+
+def _plots(
+    app: App, recipe: Recipe, evidence: tuple[Evidence, ...], standing: Standing, *, write: bool
+) -> None:
+    """Draw the plots and write those that differ; without ``write``, refuse where one differs."""
+    from zoo.atomic import write_atomically
+    from zoo.replay.plots import draw
+
+    folder = app.zoo.release_folder(recipe.name, recipe.version)
+    made = [plot for record in replays_of(evidence) for plot in draw(record)]
+    for plot in made:
+        path = folder / plot.path
+        if read(app.zoo, path) == plot.content:
+            continue
+        if not write:
+            raise CardDriftError(
+                f"{app.zoo.shown(path)}: not what this version of matplotlib draws of evidence {plot.record}",
+                hint=f"run: zoo card {recipe.name} --plots",
+            )
+        if standing.released:
+            raise _frozen(app.zoo, recipe, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, plot.content)
+        app.note(f"wrote {app.zoo.shown(path)}")
+    if not made:
+        app.note("no plots: there is no replay that counts")
+
+
+def _frozen(zoo: Zoo, recipe: Recipe, path: Path) -> ReleaseRefusedError:
+    return ReleaseRefusedError(
+        f"{zoo.shown(path)}: version {recipe.version} is published, and its card is frozen",
+        hint=f"raise the version in {recipe.file}, then run: zoo card {recipe.name}",
+    )
 
 
 def _check_frozen(zoo: Zoo, path: Path, sha256: str) -> None:
@@ -94,9 +134,6 @@ def _write(zoo: Zoo, recipe: Recipe, path: Path, text: str, standing: Standing) 
     if read(zoo, path) == text.encode():
         return "up to date, nothing to do"
     if standing.released:
-        raise ReleaseRefusedError(
-            f"{zoo.shown(path)}: version {recipe.version} is published, and its card is frozen",
-            hint=f"raise the version in {recipe.file}, then run: zoo card {recipe.name}",
-        )
+        raise _frozen(zoo, recipe, path)
     write_atomically(path, text.encode())
     return "written"

@@ -49,8 +49,16 @@ _DTYPES = ("bfloat16", "float16", "float32")
     default=16,
     show_default=True,
     metavar="N",
-    help="Greedy tokens after the end: at least the draft's block size.",
+    help="Tokens after the end: at least the draft's block size.",
 )
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, 10),
+    default=0.0,
+    metavar="T",
+    help="Draw the continuations at T.  [default: 0, greedy]",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Of the draws.  [default: 0]")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
     "--dtype", type=click.Choice(_DTYPES), default=_DTYPES[0], show_default=True, help="Of what is kept."
@@ -90,6 +98,8 @@ def command(
     max_new_tokens: int,
     ignore_eos: bool,
     beyond: int,
+    temperature: float,
+    seed: int | None,
     device: str,
     dtype: str,
     compute_dtype: str | None,
@@ -106,8 +116,9 @@ def command(
     """Record what a target computes over conversations: the states after the layers that its drafts see, and
     the final ones.
 
-    TARGET is a target file of this zoo. The continuation of each conversation is the target's greedy one, or
-    that of its line. A recording that was stopped goes on when the same command runs again.
+    TARGET is a target file of this zoo. The continuation of each conversation is the target's greedy one, one
+    that it draws at --temperature, or that of its line. A recording that was stopped goes on when the same
+    command runs again.
     """
     from zoo.drafts import HEADER_DTYPE
     from zoo.recipe.load import usable_target
@@ -137,6 +148,9 @@ def command(
             "a dump has the layers that it has",
             hint="name them in the order of its columns: --layers 1,14,26",
         )
+    if (dumps and temperature) or (seed is not None and not temperature):
+        what = "--temperature is for --conversations" if dumps else "--seed is for --temperature"
+        raise UsageError(f"{what}: nothing is drawn here", hint="leave it out")
     known = usable_target(app.zoo, target)
     wanted = wanted_layers(app.zoo, known, layers)
     sources = open_sources(endpoint, timeout)
@@ -174,6 +188,8 @@ def command(
             ignore_eos=ignore_eos,
             beyond=beyond,
             batch=batch,
+            temperature=temperature,
+            seed=seed or 0,
         )
         plan = plan_recording(name, files, asked, main, settings)
         _announce(app, plan, files.head.nbytes, out)

@@ -100,7 +100,11 @@ def not_worse(
     if not sum(theirs):
         return Result(f"gate/{NOT_WORSE}", Outcome.PASSED, "", {"base_accept_length": 1})
     found = paired(theirs, ours, -settings.worse_margin)
-    said = _numbers(found) | {"base_accept_length": _short(1 + sum(theirs) / len(theirs))}
+    said = _numbers(found) | {
+        "base_accept_length": _short(1 + sum(theirs) / len(theirs)),
+        "base_conversation_anchors": [row.every.steps for row in others],
+        "base_conversation_accepted": [row.every.correct for row in others],
+    }
     words = f"{_change(found)} of accept length - 1 against the base"
     if found.p_above < settings.alpha:
         return Result(f"gate/{NOT_WORSE}", Outcome.PASSED, "", said)

@@ -1,10 +1,11 @@
 """Recording a trace: the target runs over conversations in transformers, and its states are kept.
 
-The continuation is the target's greedy one unless it is given. Then one forward pass over prompt and
-continuation gives the states of every token, so that a greedy and a given continuation are recorded in the
-same way. A few greedy tokens beyond its end are recorded too: a server's last verify steps look at them. Only
-the layers that are wanted are kept, by hooks: ``output_hidden_states`` would hold all of them,
-and gives the normed state in place of the output of the last layer, which is not what engines capture.
+The continuation is the target's greedy one, or drawn at a temperature, unless it is given. Then one forward
+pass over prompt and continuation gives the states of every token, so that all are recorded in the same way. A
+few more tokens beyond its end are recorded too (greedy ones after a given continuation): a server's last
+verify steps look at them. Only the layers that are wanted are kept, by hooks: ``output_hidden_states`` would
+hold all of them, and gives the normed state in place of the output of the last layer, which is not what
+engines capture.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from zoo import __version__
 from zoo.errors import UsageError
 from zoo.printable import printable, quoted
 from zoo.replay.conversations import Asked, conversations_digest
+from zoo.replay.drawing import drawn
 from zoo.replay.target import TargetFiles
 from zoo.replay.trace import (
     EMBEDDING,
@@ -46,7 +48,8 @@ _ROUNDING = {"F32": 1e-3, "BF16": 3e-2, "F16": 1e-2}
 class Settings:
     """How a trace is recorded. ``layers`` in rising order, -1 for the output of the embedding; dtypes as a
     safetensors header spells them; ``beyond`` tokens are recorded after the end of each continuation;
-    ``batch`` conversations run at once."""
+    ``batch`` conversations run at once. ``temperature``: with which continuations that are not given are
+    drawn, 0 for greedy ones; ``seed`` is for that."""
 
     layers: tuple[int, ...]
     dtype: str = "BF16"
@@ -56,6 +59,8 @@ class Settings:
     ignore_eos: bool = False
     beyond: int = 16
     batch: int = 8
+    temperature: float = 0.0
+    seed: int = 0
 
 
 def plan_recording(
@@ -67,6 +72,7 @@ def plan_recording(
         UsageError: torch or transformers is missing, or a layer is none of the target's.
     """
     torch, transformers = _libraries()
+    sampled = {"temperature": settings.temperature, "seed": settings.seed} if settings.temperature else {}
     index = {
         "name": name,
         **files.as_index(),
@@ -87,6 +93,7 @@ def plan_recording(
             "max_new_tokens": settings.max_new_tokens,
             "ignore_eos": settings.ignore_eos,
             "beyond": settings.beyond,
+            **sampled,
         },
     }
     lengths = [
@@ -211,14 +218,23 @@ class _Runner:
         open_ended = {n: each.prompt for n, each in asked.items() if each.continuation is None}
         given = {n: (*each.prompt, *each.continuation) for n, each in asked.items() if each.continuation}
         ends = frozenset[int]() if settings.ignore_eos else self._ends
-        grown = self._grown(open_ended, settings.max_new_tokens, ends) | self._grown(given, 0, frozenset())
+        processors = []
+        if settings.temperature:
+            names = [asked[number].name for number in open_ended]
+            processors = [drawn(names, settings.temperature, settings.seed)]
+        grown = self._grown(open_ended, settings.max_new_tokens, ends, processors)
+        grown |= self._grown(given, 0, frozenset(), [])
         return {n: grown[n][0] for n in asked}, {n: grown[n][1] for n in asked}
 
     def _grown(
-        self, prompts: dict[int, tuple[int, ...]], most: int, ends: frozenset[int]
+        self,
+        prompts: dict[int, tuple[int, ...]],
+        most: int,
+        ends: frozenset[int],
+        processors: list[Any],
     ) -> dict[int, tuple[list[int], int]]:
-        """Each prompt with up to ``most`` greedy tokens, to the first of ``ends``, and those beyond; and
-        where the former end."""
+        """Each prompt with up to ``most`` tokens, to the first of ``ends``, and those beyond; and where the
+        former end. The tokens are the likeliest ones after the logits went through ``processors``."""
         import torch
         import transformers
 
@@ -238,6 +254,7 @@ class _Runner:
             attention_mask=mask.to(device),
             max_new_tokens=most + beyond,
             do_sample=False,
+            logits_processor=transformers.LogitsProcessorList(processors),
             stopping_criteria=stop,
         )
         grown = {}
@@ -268,6 +285,7 @@ class _Runner:
                     f"conversation {quoted(asked.name)}: {name} has NaN or Inf",
                     hint="record with --compute-dtype float32 and --dtype bfloat16",
                 )
+        drawn_at = (self._settings.temperature or 0) if asked.continuation is None else asked.temperature
         wanted = torch.tensor(tokens)
         begin = len(asked.prompt)
         best = argmax(kept[FINAL][begin - 1 : end - 1].to(self._lm_head.dtype), self._lm_head)
@@ -277,7 +295,7 @@ class _Runner:
             "tokens": len(tokens),
             "prompt_length": begin,
             "end": end,
-            "temperature": 0 if asked.continuation is None else asked.temperature,
+            "temperature": drawn_at,
             "greedy": int((best.cpu() == wanted[begin:end]).sum()),
         }
         work.keep(number, facts, {name: [raw(tensor)] for name, tensor in ({TOKENS: wanted} | kept).items()})

@@ -129,8 +129,9 @@ class TensorFile:
 @dataclass(frozen=True)
 class Conversation:
     """One recorded conversation of ``length`` tokens: a prompt of ``prompt_length`` and its continuation, up
-    to ``end``. What is recorded beyond it is greedy. A server's last verify steps, which begin at anchors
-    before ``end - 1``, look at it and so count in full.
+    to ``end``. What is recorded beyond it goes on as the continuation does, or is greedy after one that was
+    given. A server's last verify steps, which begin at anchors before ``end - 1``, look at it and so count in
+    full.
 
     ``temperature``: with which the continuation was drawn, 0 for greedy, None where nobody knows.
     ``greedy``: how many tokens of the continuation are the argmax of the stored final states, None without

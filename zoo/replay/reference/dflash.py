@@ -227,22 +227,25 @@ class DFlash:
     ) -> Iterator[Tensor]:
         if not len(anchors):
             return
-        held = self._context(context)
+        held = self.keys_values(context)
         batches = zip(torch.split(anchors, batch), torch.split(anchor_tokens, batch), strict=True)
         for some, known in batches:
-            yield self._block(held, some, known, embed)
+            yield self.block(held, some, known, embed)
 
-    def _context(self, context: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Keys and values of the context for each layer, [G, n, D] each: the same for all anchors."""
+    def keys_values(self, context: Tensor, start: int = 0) -> list[tuple[Tensor, Tensor]]:
+        """Keys and values of the context for each layer, [G, n, D] each: the same for all anchors. ``start``
+        is the position of its first row, for a context that grows."""
         states = context.to(self.device, self.dtype)
         fused = rms_norm(linear(states, self.fc), self.hidden_norm, self.reading.sizes.eps)
-        table = self.reading.rope.table(torch.arange(len(fused), device=self.device), self.dtype)
+        positions = torch.arange(start, start + len(fused), device=self.device)
+        table = self.reading.rope.table(positions, self.dtype)
         return [layer.keys_values(fused, table) for layer in self.layers]
 
-    def _block(
+    def block(
         self, held: list[tuple[Tensor, Tensor]], anchors: Tensor, known: Tensor, embed: Tensor
     ) -> Tensor:
-        """The blocks of a few anchors side by side, as rows of one list: [m, block size - 1, H]."""
+        """The blocks of a few anchors side by side, as rows of one list: [m, block size - 1, H]. ``held`` is
+        from :meth:`keys_values`, ``known`` [m] are the tokens at the anchors."""
         size, eps = self.reading.block_size, self.reading.sizes.eps
         ids = torch.full((len(anchors), size), self.reading.mask_token_id, device=self.device)
         ids[:, 0] = known
