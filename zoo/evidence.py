@@ -17,12 +17,13 @@ from typing import Any
 
 from zoo.atomic import write_atomically
 from zoo.checkpoint.jsonfile import JsonCodes, read_json
-from zoo.digests import basis_digest
+from zoo.digests import basis_digest, sha256_file
 from zoo.errors import InvalidRecipeError, ZooError
 from zoo.printable import printable, quoted
 from zoo.recipe.config import proposals
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Outcome, Where
+from zoo.smoke.settings import REFERENCE
 from zoo.workspace import Zoo
 
 SCHEMA = "evidence/1"
@@ -32,8 +33,10 @@ GATE = "gate/"
 SIZE_LIMIT = 1024 * 1024
 # An accept length is stored with at least this precision, whatever its last printed digit.
 _ROUNDING = 0.005
-_FILE = re.compile(r"(replay|smoke|reference|bench)-([a-z0-9][a-z0-9._-]*)\.json")
+_FILE = re.compile(r"(replay|smoke|reference|bench|calibration)-([a-z0-9][a-z0-9._-]*)\.json")
 _ON_PROFILE = frozenset({"smoke", "bench"})
+# A list of numbers as the json module writes it: one a line, where a thousand token ids fit on a few.
+_NUMBERS = re.compile(r"\[\n\s+[-0-9][-0-9.e+,\s]*\]")
 _CODES = JsonCodes(unreadable="K005", duplicate="K005", non_finite="K005")
 
 
@@ -56,8 +59,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One record. ``stale`` says why it does not count here; "" if it does. Times are UTC,
-    ``2026-11-30T18:00:00Z``.
+    """One record. ``stale`` says why it does not count here; "" if it does. ``signed_by``: the signer
+    that the zoo trusts and whose signature lies beside it, or "". Times are UTC, ``2026-11-30T18:00:00Z``.
 
     ``measured`` may hold anything with a name; four names have a meaning that is checked:
     ``accept_histogram`` (entry k: verify steps that accepted k draft tokens), ``verify_steps``,
@@ -78,11 +81,17 @@ class Evidence:
     ended: str
     results: tuple[Result, ...]
     stale: str = ""
+    signed_by: str = ""
 
     @property
     def name(self) -> str:
         """The name of its file, without ``.json``."""
         return f"{self.kind}-{self.subject}"
+
+    @property
+    def by(self) -> str:
+        """Who stands behind it, in words."""
+        return f"signed by {self.signed_by}" if self.signed_by else "by the author, unsigned"
 
     @property
     def deciding(self) -> tuple[Result, ...]:
@@ -154,7 +163,10 @@ def load_evidence(
     (K005, K006).
 
     With ``checkpoint_digest``, a record of other bytes is stale. A record whose basis is not the recipe's
-    present one is always stale.
+    present one is always stale; so is one that nobody of the zoo's signers has signed, where it has any.
+
+    Raises:
+        ZooError: the key of a signer cannot be used, or nothing here can check signatures.
     """
     found: list[Finding] = []
     records: list[Evidence] = []
@@ -164,7 +176,13 @@ def load_evidence(
             problems = tuple(_against_recipe(record, recipe, zoo.shown(path)))
         found += problems
         if record is not None and not problems:
-            records.append(replace(record, stale=_stale(record, recipe, checkpoint_digest)))
+            stale = _stale(record, recipe, checkpoint_digest) or _other_prompts(record, recipe, zoo)
+            if zoo.signers:
+                from zoo.trust.policy import signer_of
+
+                signer, refusal = signer_of(zoo, path)
+                record, stale = replace(record, signed_by=signer), stale or refusal
+            records.append(replace(record, stale=stale))
     return tuple(records), tuple(found)
 
 
@@ -203,15 +221,20 @@ def write_evidence(path: Path, evidence: Evidence) -> None:
             problems[0].message if problems else f"evidence {evidence.name} written as {path.name}"
         )
     text = json.dumps(data, indent=2, ensure_ascii=True, allow_nan=False)
+    text = _NUMBERS.sub(lambda found: " ".join(found[0].split()), text)
     write_atomically(path, text.encode() + b"\n")
 
 
 def basis_of(recipe: Recipe, kind: str, subject: str, inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a record of this kind ran on: the profile, or for replay and reference the trace. None if the
-    recipe does not declare the profile."""
-    if kind not in _ON_PROFILE:
+    """What a record of this kind ran on: its inputs (a trace, prompts) and, where an engine served the draft,
+    the profile. None if the recipe does not declare the profile.
+
+    The reference engine has no profile, so that what it served on a CPU depends on no profile either.
+    """
+    if kind not in _ON_PROFILE or (kind, subject) == ("smoke", REFERENCE):
         return inputs
-    return next((profile.data for profile in recipe.profiles if profile.name == subject), None)
+    profile = next((each for each in recipe.profiles if each.name == subject), None)
+    return None if profile is None else {**profile.data, "inputs": inputs}
 
 
 def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> str:
@@ -223,6 +246,18 @@ def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> s
     if basis_digest(recipe, basis, record.checkpoint_digest, record.settings) != record.basis_digest:
         return "what it depends on (target, draft, profile or settings) has changed since"
     return ""
+
+
+def _other_prompts(record: Evidence, recipe: Recipe, zoo: Zoo) -> str:
+    """That the prompts which the recipe names for serving are no longer those of the record, or ""."""
+    named = recipe.gates.get("smoke", {}).get("prompts")
+    if record.kind != "smoke" or named is None or record.settings.get("prompts") != named:
+        return ""
+    try:
+        same = sha256_file(zoo.recipes / named) == record.inputs["sha256"]
+    except OSError:
+        return f"the prompts {named} are not there"
+    return "" if same else f"the prompts {named} have changed since"
 
 
 def _problems(data: Mapping[str, Any], shown: str) -> tuple[Finding, ...]:

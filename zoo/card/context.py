@@ -79,7 +79,16 @@ def card_context(
         "servings": servings(evidence),
         "checkpoint_digest": state.checkpoint_digest or "",
         "records": [_record(record) for record in evidence],
+        "evidence_by": _evidence_by(evidence),
     }
+
+
+def _evidence_by(evidence: tuple[Evidence, ...]) -> Markdown:
+    """Who stands behind the evidence as a whole: "signed by alice", or by whom which record is."""
+    said = {record.name: inline(record.by) for record in evidence}
+    if len(set(said.values())) <= 1:
+        return Markdown("".join(dict.fromkeys(said.values())))
+    return Markdown("; ".join(f"{by} ({_named(name)})" for name, by in said.items()))
 
 
 def _result(claim: Claim, evidence: tuple[Evidence, ...]) -> dict[str, Any]:
@@ -110,7 +119,7 @@ def _measured(verdict: claims.Verdict) -> Markdown:
     shown = ""
     if "verify_steps" in counts and "correct_drafts" in counts:
         shown = f": {counts['correct_drafts']:,} correct drafts in {counts['verify_steps']:,} verify steps"
-    return Markdown(f"{_named(verdict.record.name)}{shown}, by the author, unsigned")
+    return Markdown(f"{_named(verdict.record.name)}{shown}, {inline(verdict.record.by)}")
 
 
 def _profile(

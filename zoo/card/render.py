@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from zoo.card import markdown, metadata
 from zoo.card.context import card_context
+from zoo.card.notices import notice_of, with_notice
 from zoo.card.plots import load_plots
 from zoo.card.sandbox import SHIPPED, Sandbox
 from zoo.card.standing import Standing
@@ -46,8 +47,8 @@ def card_path(zoo: Zoo, recipe: Recipe) -> Path:
 def render_card(
     zoo: Zoo, recipe: Recipe, evidence: tuple[Evidence, ...] = (), standing: Standing | None = None
 ) -> str:
-    """The whole README.md, the same for the same recipe, data manifests, evidence, plots, standing
-    and template.
+    """The whole README.md, the same for the same recipe, data manifests, evidence, plots, standing, withdrawn
+    versions and template.
 
     Raises:
         TemplateError: the template is wrong, asks for a value that is not there or for something that
@@ -61,7 +62,7 @@ def render_card(
     manifests, _ = load_data(zoo, recipe)  # what is wrong with one is R041
     plots = load_plots(zoo, recipe, evidence)
     body = _render(zoo, card_context(recipe, evidence, standing, manifests, plots))
-    return metadata.front_matter(data) + "\n" + body
+    return with_notice(metadata.front_matter(data) + "\n" + body, notice_of(zoo, recipe.name))
 
 
 def _render(zoo: Zoo, context: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from zoo.card.markdown import Markdown, code
+from zoo.card.markdown import Markdown, code, inline
 from zoo.engines.hazards import ENGINE_NAMES
 from zoo.evidence import GATE, Evidence, Result
 from zoo.results import Outcome
@@ -28,6 +28,7 @@ def _serving(record: Evidence) -> dict[str, Any]:
         "title": _title(record),
         "reference": record.subject == REFERENCE,
         "name": code(record.name),
+        "by": inline(record.by),
         "tier": record.settings.get("tier", ""),
         "driver": record.host.get("driver", ""),
         "extra": record.settings.get("extra", ""),
