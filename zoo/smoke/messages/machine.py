@@ -59,6 +59,7 @@ MACHINE = (
     Known(
         "no-memory-for-cache",
         r"Not enough memory\. Please try to increase --mem-fraction-static|"
+        r"Loaded weights leave no GPU memory for the KV cache|"
         r"No available memory for the cache blocks|larger than the available KV cache|"
         r"Free memory on device .* is less than desired GPU memory utilization",
         "the weights leave no GPU memory for a KV cache",
