@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 
+# No release that had the flag was read; that it is gone, a later one says.
+UNREAD = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rename:
     """``old`` is known to ``engine`` ``last`` and not to ``gone``: the versions that were read, and which one
-    between them dropped it is not known. ``new`` is None where nothing takes its place."""
+    between them dropped it is not known; ``last`` may be UNREAD. ``new`` is None where nothing takes its place."""
 
     engine: str
     old: str
@@ -104,7 +108,7 @@ RENAMES: tuple[Rename, ...] = (
         "vllm",
         "--task",
         "--runner pooling",
-        "0.8.0",
+        UNREAD,
         "0.33.0",
         "vllm 0.33.0, utils/argparse_utils.py, FlexibleArgumentParser.error",
         "for pooling models; a model that generates needs neither",
@@ -119,6 +123,7 @@ def rename(engine: str, version: str, name: str) -> Rename | None:
     if found is None:
         return None
     try:
-        return found if Version(version) > Version(found.last) else None
+        known = found.last != UNREAD and Version(version) <= Version(found.last)
+        return None if known else found
     except InvalidVersion:
         return None

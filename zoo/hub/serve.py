@@ -48,7 +48,11 @@ def serve(folder: Path, host: str, port: int, public_url: str, ready: Callable[[
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=128)
+        listener = socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"cannot listen at {host}:{port}: {reason}", hint="--host, --port") from error
+    # Inherited by each connection. asyncio does not set it on a socket that it did not make, and an answer of
+    # two writes would wait 40 ms for the client's delayed ACK.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
