@@ -94,8 +94,13 @@ def engine_digest(recipe: Recipe, declared: Iterable[FileDigest]) -> str:
     Raises:
         ValueError: none of them is there.
     """
+    return checkpoint_digest(engine_files(recipe, declared))
+
+
+def engine_files(recipe: Recipe, declared: Iterable[FileDigest]) -> list[FileDigest]:
+    """The files of a recipe that an engine reads."""
     kinds = recipe.checkpoint.files
-    return checkpoint_digest(file for file in declared if kinds[file.path] not in _NOT_READ)
+    return [file for file in declared if kinds[file.path] not in _NOT_READ]
 
 
 def basis_digest(

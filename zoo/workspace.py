@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import NotAZooError, SettingsError
@@ -20,20 +20,31 @@ from zoo.printable import quoted
 _KNOWN = {
     "publish_to": 'publish_to = "dir:published"',
     "endpoints": 'endpoints = ["https://hub.example.com"]',
+    "trust": 'trust = {signers = [{name = "alice", key = "keys/alice.pub"}]}',
 }
 _LISTS = ("endpoints",)
 MAX_SETTINGS_BYTES = 256 * 1024
 
 
+class Signer(NamedTuple):
+    """Somebody whose signatures this zoo trusts. ``key``: the file of the public key, or of the certificates
+    of an authority, relative to the zoo."""
+
+    name: str
+    key: str
+
+
 @dataclass(frozen=True, slots=True)
 class Zoo:
     """A zoo on disk. ``publish_to`` is the default of ``zoo release --to``, or ""; ``endpoints`` are the
-    servers that a recipe may name as its source, beside huggingface.co."""
+    servers that a recipe may name as its source, beside huggingface.co; ``signers`` are those whose evidence
+    counts, and with none everybody's does."""
 
     root: Path
     settings_file: Path
     publish_to: str = ""
     endpoints: tuple[str, ...] = ()
+    signers: tuple[Signer, ...] = ()
 
     @property
     def recipes(self) -> Path:
@@ -70,6 +81,7 @@ def find_zoo(start: Path) -> Zoo:
                     file,
                     publish_to=settings.get("publish_to", ""),
                     endpoints=tuple(settings.get("endpoints", ())),
+                    signers=_signers(file, settings.get("trust")),
                 )
     raise NotAZooError(
         f"{quoted(str(folder))} is not inside a zoo",
@@ -91,6 +103,8 @@ def _read(file: Path) -> Mapping[str, Any] | None:
             raise SettingsError(
                 f"{file}: unknown setting {quoted(key)}", hint=f"known settings are: {', '.join(_KNOWN)}"
             )
+        if key == "trust":
+            continue
         lines = value if key in _LISTS and isinstance(value, list) else [value]
         if (key in _LISTS) != isinstance(value, list) or not all(map(_is_line, lines)):
             kind = "a list of lines" if key in _LISTS else "one line"
@@ -98,6 +112,29 @@ def _read(file: Path) -> Mapping[str, Any] | None:
                 f"{file}: setting {key} is not {kind} of text", hint=f"write it like this: {_KNOWN[key]}"
             )
     return known
+
+
+def _signers(file: Path, trust: Any) -> tuple[Signer, ...]:
+    """The setting ``trust``. One that is there and names nobody is an error: it reads as if it protected."""
+    if trust is None:
+        return ()
+    listed = trust.get("signers") if isinstance(trust, dict) and trust.keys() == {"signers"} else None
+    fields = {"name", "key"}
+    whole = isinstance(listed, list) and all(
+        isinstance(each, dict) and each.keys() == fields and all(map(_is_line, each.values()))
+        for each in listed
+    )
+    signers = tuple(Signer(each["name"], each["key"]) for each in listed) if whole and listed else ()
+    if (
+        not signers
+        or len({each.name for each in signers}) < len(signers)
+        or not all(each.name and each.key for each in signers)
+    ):
+        raise SettingsError(
+            f"{file}: setting trust is not a list of signers, each with a name of its own and a key",
+            hint=f"write it like this: {_KNOWN['trust']}",
+        )
+    return signers
 
 
 def _is_line(value: Any) -> bool:

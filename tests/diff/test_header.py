@@ -213,7 +213,8 @@ def test_a_release_is_compared_by_its_manifest_and_its_files(diff: Diffs, place:
     assert place.push().status == 0
     found = diff_in(diff, place, "tiny@1.0.0", "tiny@1.1.0")
     assert {each["pointer"] for each in found["recipe"]} == {"/version", "/recipe_digest"}
-    assert {each["path"] for each in found["files"]["changed"]} == {"README.md", "notes.md", "report.pdf"}
+    written = {"README.md", "notes.md", "provenance.intoto.jsonl"}
+    assert {each["path"] for each in found["files"]["changed"]} == {*written, "report.pdf"}
     assert {each["a"]["origin"] for each in found["files"]["changed"]} == {"manifest"}
     assert found["files"]["same"] == ["config.json", WEIGHTS]
     assert diff_in(diff, place, "tiny@1.1.0", "tiny", "--deep")["exit"] == 0

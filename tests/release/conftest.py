@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ran
+from tests.release.hub_place import hub, on_hub, proxied  # noqa: F401 (fixtures)
 from tests.release.tiny_zoo import make_checkpoint, make_zoo
 
 Tree = dict[str, tuple[bytes, int]]

@@ -16,6 +16,7 @@ from zoo.recipe.load import usable_recipe
 from zoo.release.manifest import engine_digest
 from zoo.replay.settings import settings_of
 from zoo.results import Outcome
+from zoo.smoke import settings as smoke_settings
 from zoo.workspace import find_zoo
 
 
@@ -32,7 +33,8 @@ def add_evidence(
     digest = digest or engine_digest(recipe, files)
     subject = "sglang-tiny" if kind == "smoke" else "held-out"
     inputs = {"sha256": "0" * 64}
-    settings = {"smoke": {"tier": tier}, "replay": settings_of(recipe).as_json()}.get(kind, {})
+    asked = {"smoke": lambda: smoke_settings.settings_of(recipe, tier), "replay": lambda: settings_of(recipe)}
+    settings = asked[kind]().as_json() if kind in asked else {}
     record = Evidence(
         kind=kind,
         subject=subject,

@@ -19,7 +19,7 @@ from zoo.recipe.model import Profile, Recipe
 from zoo.release.log import read_log
 from zoo.release.paths import read, refuse_links
 from zoo.replay import settings as replay_settings
-from zoo.results import Outcome
+from zoo.results import Outcome, no_evidence
 from zoo.smoke import settings as smoke_settings
 from zoo.smoke.settings import REFERENCE
 from zoo.workspace import Zoo
@@ -32,7 +32,7 @@ TITLES = {
     "served": "Served",
     "measured": "Measured",
 }
-_CODES = JsonCodes("P001", "P001", "P001")
+_CODES = JsonCodes("P003", "P003", "P003")
 
 # Records that measure without being a gate of a release.
 _MEASURED = {"reference": "reference loop on a CPU,", "bench": "profile"}
@@ -184,11 +184,6 @@ def not_asked_for(record: Evidence, recipe: Recipe) -> str:
     if record.kind == "smoke" and "smoke" in recipe.gates:
         return smoke_settings.other_settings(recipe, record.subject, record.settings)
     return ""
-
-
-def no_evidence(gate: str) -> str:
-    """Why a gate was not checked for which there is no record at all, in the words of a manifest."""
-    return f"no {gate} evidence for this checkpoint"
 
 
 def _said(standing: Standing, gate: str) -> str:

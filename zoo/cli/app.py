@@ -38,6 +38,22 @@ class App:
         """Tell the person something that is not the result."""
         click.echo(text, err=True)
 
+    @classmethod
+    def say(cls, text: str) -> None:
+        """:meth:`note` one line of text from outside."""
+        from zoo.printable import printable
+
+        cls.note(printable(text, keep=""))
+
+    def warn_if_yanked(self, spec: str) -> None:
+        """:meth:`note` that NAME@VERSION is withdrawn, and why."""
+        from zoo.release.events import withdrawn
+
+        name, _, version = spec.partition("@")
+        reason = withdrawn(self.zoo, name).get(version)
+        if reason is not None:
+            self.say(f"warning: {spec} is yanked: {reason}; see: zoo history {name}")
+
     @staticmethod
     def json(document: Any) -> None:
         click.echo(json.dumps(document, indent=2, ensure_ascii=True))

@@ -11,6 +11,7 @@ from zoo.card.plots import replays_of
 from zoo.card.render import card_path, render_card
 from zoo.card.standing import Standing, read_standing
 from zoo.cli.app import App
+from zoo.cli.target import limit_option
 from zoo.digests import sha256_hex
 from zoo.errors import CardDriftError, ReleaseRefusedError
 from zoo.evidence import Evidence, RefusedEvidenceError, load_evidence
@@ -28,16 +29,43 @@ _DIFF_LINES = 40
 @click.option("--check", is_flag=True, help="Write nothing; fail when the committed card differs.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the card instead of writing it.")
 @click.option("--plots", is_flag=True, help="Draw the plots of the replays first (needs matplotlib).")
+@click.option(
+    "--push", is_flag=True, help="Put the card of the released version on main of the hub, and nothing else."
+)
+@click.option(
+    "--supersede",
+    metavar="OLD_REPO",
+    help="With --push: let the card of OWNER/NAME, where earlier versions are, name the new repository.",
+)
+@click.option("--to", metavar="hf|URL", help="With --push: which hub; one other than the Hub must be typed.")
+@limit_option
 @click.pass_obj
-def command(app: App, name: str, check: bool, to_stdout: bool, plots: bool) -> None:
+def command(
+    app: App,
+    name: str,
+    check: bool,
+    to_stdout: bool,
+    plots: bool,
+    push: bool,
+    supersede: str | None,
+    to: str | None,
+    limit: float,
+) -> None:
     """Render the model card of NAME from its recipe, its evidence and the template.
 
     It is written to release/NAME/VERSION/README.md, and its plots to plots/ there. A published version is
     frozen: its card can be checked and printed, and only the same card can be written. Without --plots the
     card shows the plots that are there, of records that have not changed since.
+
+    With --push the card as it renders today (later evidence, withdrawn versions, a better template) replaces
+    the one on main of the hub, in a commit of README.md alone. The tag of the version keeps its card.
     """
     if check and to_stdout:
         raise click.UsageError("--check and --stdout do not go together")
+    if push and (check or to_stdout or plots):
+        raise click.UsageError("--push goes with none of --check, --stdout and --plots")
+    if (to or supersede) and not push:
+        raise click.UsageError("--to and --supersede need --push")
     zoo = app.zoo
     recipe = usable_recipe(zoo, name)
     standing = read_standing(zoo, recipe)
@@ -50,7 +78,14 @@ def command(app: App, name: str, check: bool, to_stdout: bool, plots: bool) -> N
     if plots:
         _plots(app, recipe, evidence, standing, write=not (check or to_stdout))
     text = render_card(zoo, recipe, evidence, standing)
-    if to_stdout:
+    if push:
+        from zoo.cli.card_push import push_card, push_successor
+
+        if supersede is not None:
+            push_successor(app, recipe, supersede, to, limit)
+        else:
+            push_card(app, recipe, text, to, limit)
+    elif to_stdout:
         app.out(text.removesuffix("\n"))
     elif check:
         _check(zoo, recipe, path, text)

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import click
 
 from zoo.cli.app import App, format_option
-from zoo.errors import UnreadableError
+from zoo.errors import ReleaseRefusedError, UnreadableError
+from zoo.printable import printable
 from zoo.recipe.load import load_recipe, recipe_names
-from zoo.release.log import read_log, versions
+from zoo.release.events import marked, released
 
 
 @click.command("list")
@@ -30,16 +31,18 @@ def command(app: App, form: str) -> None:
 
 def _row(app: App, name: str) -> dict[str, Any]:
     loaded = load_recipe(app.zoo, name)
-    log = app.zoo.release_folder(name) / "log.jsonl"
     try:
-        released = versions(read_log(log, app.zoo.shown(log)))
-    except UnreadableError:
+        known = released(app.zoo, name)
+    except (UnreadableError, ReleaseRefusedError):
         return {"name": name, "problem": f"damaged release log; see: zoo show {name}", "released": []}
+    standing: dict[str, Any] = {"released": list(known)}
+    marks = {version: list(each) for version, each in known.items() if each}
+    standing |= {"marks": marks} if marks else {}
     if loaded.recipe is None:
         return {
             "name": name,
             "problem": f"{len(loaded.findings)} problems; see: zoo verify {name}",
-            "released": released,
+            **standing,
         }
     recipe = loaded.recipe
     return {
@@ -48,7 +51,7 @@ def _row(app: App, name: str) -> dict[str, Any]:
         "family": recipe.checkpoint.family,
         "target": recipe.target.name,
         "repo": recipe.repo,
-        "released": released,
+        **standing,
     }
 
 
@@ -60,11 +63,13 @@ def _table(rows: list[dict[str, Any]]) -> None:
     for heading in ("name", "version", "family", "target", "released"):
         table.add_column(heading, no_wrap=heading == "name")
     for row in rows:
-        released = ", ".join(row["released"]) or "-"
+        marks = row.get("marks", {})
+        known = {version: tuple(marks.get(version, ())) for version in row["released"]}
+        shown = printable(", ".join(marked(known)), keep="") or "-"
         if "problem" in row:
-            table.add_row(row["name"], "", "", row["problem"], released)
+            table.add_row(row["name"], "", "", row["problem"], shown)
         else:
-            table.add_row(row["name"], row["version"], row["family"], row["target"], released)
+            table.add_row(row["name"], row["version"], row["family"], row["target"], shown)
     # In a pipe there is no width to fit into.
     system: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     width = None if sys.stdout.isatty() else 200

@@ -76,6 +76,7 @@ def _plan(app: App, source: str, sources: Sources, endpoint: str) -> Plan:
         what = "is a folder already" if Path(source).is_dir() else "is neither a release nor a remote source"
         raise UsageError(f"{quoted(source)} {what}", hint=hint)
     release = find_release(app.zoo, source)
+    app.warn_if_yanked(source)
     return plan_release(release, sources.open(bytes_of(release, endpoint)))
 
 
@@ -118,6 +119,7 @@ def _said(plan: Plan, files: tuple[Fetched, ...], folder: Path) -> Iterator[str]
 def _show_launch(app: App, source: str, folder: Path) -> None:
     """Print the command that serves ``folder``, by the first profile of its recipe."""
     from zoo.engines.launch import launch_argv, shell
+    from zoo.engines.vllm import speculation
     from zoo.recipe.model import ModelRef
 
     recipe = _recipe(app, source)
@@ -128,7 +130,7 @@ def _show_launch(app: App, source: str, folder: Path) -> None:
     if "/" not in source and version != recipe.version:
         app.note(f"the recipe is about version {recipe.version} by now; its command may not fit {version}")
     target, draft = recipe.target.served, ModelRef(str(folder.resolve()))
-    argv = launch_argv(recipe.profiles[0], target=target, draft=draft)
+    argv = launch_argv(recipe.profiles[0], target=target, draft=draft, speculation=speculation(recipe))
     app.out(printable("\n" + shell(argv)))
 
 

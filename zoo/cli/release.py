@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from zoo.cli.app import App, format_option
-from zoo.errors import SettingsError, UsageError, ZooError
+from zoo.cli.target import hub_options, publishing_target
+from zoo.errors import UsageError, ZooError
 from zoo.printable import printable, quoted
 
 if TYPE_CHECKING:
     from zoo.release.context import Done, Release, Skip
     from zoo.release.steps import Step
-    from zoo.release.targets import PublishingTarget
     from zoo.results import Finding
-    from zoo.workspace import Zoo
+    from zoo.trust.keys import SigningKey
 
 
 @click.command("release")
@@ -29,7 +28,10 @@ if TYPE_CHECKING:
     "--push", is_flag=True, help="Publish. Without it nothing is written, and everything else really runs."
 )
 @click.option(
-    "--to", "spec", metavar="dir:PATH", help="Where to publish.  [default: publish_to of the settings]"
+    "--to",
+    "spec",
+    metavar="dir:PATH|hf|URL",
+    help="Where to publish: a folder, the Hub, or the hub at URL.  [default: publish_to of the settings]",
 )
 @click.option(
     "--unchecked",
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
     help="Release although this gate was not checked; manifest, notes and card state the reason.",
 )
 @click.option("--allow-standin", is_flag=True, help="Release a stand-in; the manifest says that it is one.")
+@click.option("--sign-key", metavar="FILE", help="Sign all files with this private key (EC, PEM).")
+@click.option(
+    "--certificate", metavar="FILE", help="The certificate of --sign-key, then those that issued it (PEM)."
+)
+@hub_options
 @format_option("text", "json")
 @click.pass_obj
 def command(
@@ -49,7 +56,14 @@ def command(
     spec: str | None,
     reasons: tuple[str, ...],
     allow_standin: bool,
+    sign_key: str | None,
+    certificate: str | None,
     form: str,
+    private: bool,
+    gated: str,
+    public_when_done: bool,
+    propose: bool,
+    limit: float,
 ) -> int:
     """Verify a draft down to every byte and publish it as the version that its recipe states.
 
@@ -58,16 +72,21 @@ def command(
     from zoo.recipe.load import usable_recipe
     from zoo.release.context import Done, Plan, Release
     from zoo.release.steps import STEPS, run
+    from zoo.release.targets.hub_options import HubOptions
 
     recipe = usable_recipe(app.zoo, name)
+    hub = HubOptions(private, gated, public_when_done, propose, limit, note=app.say)
     plan = Plan(
         zoo=app.zoo,
         recipe=recipe,
-        target=_target(app.zoo, spec, name),
+        target=publishing_target(app.zoo, spec, recipe, hub),
         checkpoint=checkpoint,
         push=push,
         unchecked=_reasons(reasons),
         allow_standin=allow_standin,
+        propose=hub.propose,
+        note=hub.note,
+        sign_key=_sign_key(sign_key, certificate),
     )
     release, told = Release(plan), dict[str, dict[str, Any]]()
 
@@ -102,34 +121,12 @@ def command(
     return status
 
 
-def _target(zoo: Zoo, spec: str | None, name: str) -> PublishingTarget:
-    """The publishing target that ``--to`` or the settings name. Paths typed by hand start here and may be
-    anything. Those of the settings start at the zoo, and no part of them that lies in it may be a link: it
-    would lead to where only the author of a pull request wants to write."""
-    from zoo.release.paths import first_link
-    from zoo.release.targets.directory import DirectoryTarget
+def _sign_key(key: str | None, certificate: str | None) -> SigningKey | None:
+    from zoo.cli.keys import key_to_sign
 
-    typed, base = spec is not None, zoo.root if spec is None else Path.cwd()
-    spec = spec if spec is not None else zoo.publish_to
-    kind, _, path = spec.partition(":")
-    if not spec:
-        raise UsageError(
-            "nothing says where to publish",
-            hint=f"add --to dir:PATH, or set publish_to in {zoo.shown(zoo.settings_file)}",
-        )
-    if spec == "dir:":
-        raise UsageError("dir: needs a path", hint="use --to dir:PATH")
-    if kind != "dir" or not path:
-        raise UsageError(f"cannot publish to {quoted(spec)} in this version", hint="use --to dir:PATH")
-    place = base / Path(path).expanduser()
-    if not typed and (link := first_link(place, zoo.root)) is not None:
-        settings = zoo.shown(zoo.settings_file)
-        raise SettingsError(
-            f"publish_to {quoted(spec)} of {settings}: {quoted(zoo.shown(link))} is a link",
-            hint="put a folder there, or name the place that it leads to: --to dir:PATH",
-        )
-    root = place.resolve()
-    return DirectoryTarget(root, name, f"dir:{zoo.shown(root)}")
+    if key is None and certificate is not None:
+        raise UsageError("--certificate is of a key", hint="add --sign-key FILE")
+    return None if key is None else key_to_sign(key, certificate)
 
 
 def _reasons(words: tuple[str, ...]) -> dict[str, str]:
@@ -168,7 +165,8 @@ def _show_end(app: App, release: Release, stops: list[ZooError]) -> None:
     plan = release.plan
     if plan.push:
         where = printable(plan.target.show(release.ref), keep="")
-        app.out(f"\n{plan.recipe.name} {plan.recipe.version} is at {where}")
+        verb = "is proposed at" if plan.target.pull_request else "is at"
+        app.out(f"\n{plan.recipe.name} {plan.recipe.version} {verb} {where}")
         return
     for stop in stops:
         label = click.style("would be refused", fg="red", bold=True)

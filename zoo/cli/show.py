@@ -11,7 +11,7 @@ from zoo.printable import printable
 from zoo.recipe.config import inventory_of, proposals
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
-from zoo.release.log import read_log, versions
+from zoo.release.events import aliases, marked, released, withdrawn
 from zoo.workspace import Zoo
 
 
@@ -28,7 +28,12 @@ def command(app: App, name: str, form: str) -> None:
                 "schema": "recipe/1",
                 "file": recipe.file,
                 "data": recipe.data,
-                "released": _released(app.zoo, recipe),
+                "released": list(released(app.zoo, name)),
+                "yanked": withdrawn(app.zoo, name),
+                "aliases": [
+                    {"alias": each.alias, "version": each.version, "target": each.target}
+                    for each in aliases(app.zoo, name).values()
+                ],
             }
         )
         return
@@ -74,10 +79,4 @@ def _facts(zoo: Zoo, recipe: Recipe) -> Iterator[tuple[str, str]]:
     for profile in recipe.profiles:
         yield "served by", f"{profile.name}: {profile.data['engine']} on {profile.gpus} x {profile.gpu}"
     yield "gates", ", ".join(recipe.gates) or "none beyond static and bytes"
-    yield "released", ", ".join(_released(zoo, recipe)) or "nothing yet"
-
-
-def _released(zoo: Zoo, recipe: Recipe) -> list[str]:
-    """The released versions, in the order in which they were published."""
-    log = zoo.release_folder(recipe.name) / "log.jsonl"
-    return versions(read_log(log, zoo.shown(log)))
+    yield "released", ", ".join(marked(released(zoo, recipe.name))) or "nothing yet"

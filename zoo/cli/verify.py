@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from zoo.verify import Verification, verify_recipe, verify_source
 
 if TYPE_CHECKING:
     from zoo.checkpoint.scan import DeepPass
+    from zoo.trust.keys import Trusted
 
 
 @click.command("verify")
@@ -40,6 +42,11 @@ if TYPE_CHECKING:
     metavar="NAME==VERSION",
     help="Show what this engine makes of the draft (repeatable); all: every engine that was read.",
 )
+@click.option("--signature", is_flag=True, help="Check who signed the files, and all that was signed.")
+@click.option(
+    "--key", metavar="FILE", help="The public key to trust, or the certificates of an authority (PEM)."
+)
+@click.option("--signer", metavar="NAME", help="Trust only this signer of the zoo's settings.")
 @remote_options
 @format_option("text", "json")
 @click.pass_obj
@@ -55,6 +62,9 @@ def command(
     strict: bool,
     everything: bool,
     named: tuple[str, ...],
+    signature: bool,
+    key: str | None,
+    signer: str | None,
     endpoint: str,
     timeout: float,
     form: str,
@@ -68,6 +78,9 @@ def command(
 
     With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
     profiles, whatever is shown; a SOURCE by those that --engine names, but not by all.
+
+    With --signature, a release or a SOURCE must be signed (docs/trust.md): by --key or, in a zoo, by one of
+    its signers.
     """
     from zoo.engines.readings import KNOWN, parse_engine
 
@@ -78,6 +91,7 @@ def command(
             raise UsageError(f"{option} is empty", hint=f"{option} FOLDER; is a variable unset?")
     if everything and (name or checkpoint or base or target):
         raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
+    trusted = _trusted(app, name, signature, key, signer)
     sources = open_sources(endpoint, timeout)
     with bytes_read() as progress:
         how = _deep_pass(progress, stats, fresh) if level is Level.DEEP else None
@@ -98,12 +112,18 @@ def command(
                     sources=sources,
                 )
             ]
-        elif "@" in name:
-            from zoo.pull.verify import verify_release
+            if trusted is not None:
+                from zoo.trust.verify import check_trust
 
+                runs = [check_trust(run, trusted, level is Level.DEEP) for run in runs]
+        elif "@" in name:
+            from zoo.pull.verify import verify_release, verify_signed_release
+
+            app.warn_if_yanked(name)
+            check = verify_release if trusted is None else partial(verify_signed_release, trusted=trusted)
             try:
                 runs = [
-                    verify_release(
+                    check(
                         app.zoo,
                         name,
                         target=target,
@@ -137,6 +157,24 @@ def command(
     _show(app, runs, form, everything, shown, stats)
     statuses = {run.report.exit_status for run in runs}
     return 1 if 1 in statuses else max(statuses)
+
+
+def _trusted(
+    app: App, name: str | None, signature: bool, key: str | None, signer: str | None
+) -> tuple[Trusted, ...] | None:
+    """Whose signature counts, or None where none is asked for."""
+    from zoo.cli.keys import keys_to_trust
+
+    if not signature:
+        if key is not None or signer is not None:
+            raise UsageError("--key and --signer are about a signature", hint="add --signature")
+        return None
+    if name is None or not ("/" in name or "@" in name or name in (".", "..")):
+        raise UsageError(
+            "--signature is about a release or a source: a recipe is not signed",
+            hint="zoo verify NAME@VERSION --signature, or zoo verify SOURCE --signature --key FILE",
+        )
+    return keys_to_trust(app, key, signer)
 
 
 def _deep_pass(progress: Shown | None, stats: bool, fresh: bool) -> DeepPass:

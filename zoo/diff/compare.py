@@ -24,10 +24,11 @@ from zoo.drafts.family import family_of
 from zoo.drafts.keys import DIFFUSION, Keys, keys_of
 from zoo.drafts.layouts import Layout, native
 from zoo.drafts.names import explain
+from zoo.release.paths import is_plot
 
 # From the most that is known of a recipe to the least.
 _DEPTHS = ("resolved", "recipe", "manifest")
-_ADDED = frozenset(("manifest.json", "README.md", "notes.md"))
+_ADDED = frozenset(("manifest.json", "README.md", "notes.md", "provenance.intoto.jsonl", "model.sig"))
 _MANIFEST_ONLY = "only what a manifest states was compared: a release does not keep its recipe"
 
 
@@ -144,10 +145,12 @@ def _files(a: Side, b: Side, read: Collection[str]) -> Files:
     assert b.files is not None
     changed, alike, unknown = list[FileChange](), list[str](), list[str]()
     # What a release adds by itself is no difference to the draft that was released.
-    added = _ADDED if (a.kind == "release") != (b.kind == "release") else frozenset[str]()
-    for path in sorted((a.files.keys() | b.files.keys()) - (added - (a.files.keys() & b.files.keys()))):
+    one_is_released = (a.kind == "release") != (b.kind == "release")
+    for path in sorted(a.files.keys() | b.files.keys()):
         one, two = a.files.get(path), b.files.get(path)
         if one is None or two is None:
+            if one_is_released and (path in _ADDED or is_plot(path)):
+                continue
             if (a if one is None else b).listed:
                 changed.append(FileChange(path, one, two))
         elif one.size != two.size or _other_digest(one, two):

@@ -34,7 +34,7 @@ def open_side(named: str, zoo: Callable[[], Zoo], sources: Sources, endpoint: st
         UsageError: there is no such release. NoSuchRecipeError, InvalidRecipeError: no usable recipe.
     """
     if "/" in named or named in (".", ".."):
-        return _with_checkpoint(Side(named, "source"), sources.open(named))
+        return with_checkpoint(Side(named, "source"), sources.open(named))
     if "@" in named:
         return _release(zoo(), find_release(zoo(), named), sources, endpoint)
     return _recipe(zoo(), usable_recipe(zoo(), named), sources)
@@ -47,7 +47,7 @@ def _recipe(zoo: Zoo, recipe: Recipe, sources: Sources) -> Side:
     try:
         if source == UNKNOWN:
             raise UnreadableError("the recipe's source is unknown", hint="")
-        return _with_checkpoint(side, sources.open(source, zoo=zoo))
+        return with_checkpoint(side, sources.open(source, zoo=zoo))
     except UnreadableError as error:
         missing = {"files": f"{error.message}; give the folder instead of the name"}
     try:
@@ -72,7 +72,7 @@ def _release(zoo: Zoo, release: Release, sources: Sources, endpoint: str) -> Sid
         return replace(side, files=stated, missing=missing)
     refuse_other(release, checkpoint, checkpoint.reported_sha256)
     # What is not in the manifest is no part of the release: the manifest itself, files of the hub.
-    return replace(_with_checkpoint(side, checkpoint), files=stated)
+    return replace(with_checkpoint(side, checkpoint), files=stated)
 
 
 def facts_of(recipe: Recipe) -> dict[str, Mapping[str, Any]]:
@@ -102,7 +102,7 @@ def _facts_of_release(zoo: Zoo, release: Release) -> dict[str, Mapping[str, Any]
     return facts if recipe is None else facts | {"recipe": recipe.data}
 
 
-def _with_checkpoint(side: Side, checkpoint: Checkpoint) -> Side:
+def with_checkpoint(side: Side, checkpoint: Checkpoint) -> Side:
     """``side`` with everything that the checkpoint shows without reading weights."""
     missing: dict[str, str] = {}
     understood = bool(checkpoint.weights) and all(file.header is not None for file in checkpoint.weights)

@@ -181,7 +181,7 @@ def refuse_other(release: Release, checkpoint: Checkpoint, digests: Mapping[str,
         if found != stated.sha256:
             how = f"has the sha256 {found[:12]}…, and its manifest says {stated.sha256[:12]}…"
             raise _refused(release, checkpoint, path, how)
-    extra = sorted(checkpoint.files.keys() - release.manifest.files.keys() - {manifests.NAME})
+    extra = sorted(checkpoint.files.keys() - release.manifest.files.keys() - set(manifests.UNLISTED))
     if extra and checkpoint.opener is None:  # a hub adds files of its own
         raise _refused(release, checkpoint, extra[0], "is not in its manifest")
 

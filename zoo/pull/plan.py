@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from zoo.checkpoint.folder import CONFIG_NAME
 from zoo.checkpoint.index import INDEX_NAME
@@ -14,6 +13,7 @@ from zoo.errors import UnreadableError
 from zoo.printable import printable, quoted
 from zoo.pull.place import Release, refuse_other
 from zoo.release import manifest as manifests
+from zoo.release.paths import can_run
 
 # What an engine or its tokenizer reads of a draft, beside the weights.
 _SMALL = (
@@ -24,8 +24,6 @@ _SMALL = (
     *"tokenizer.json tokenizer_config.json special_tokens_map.json added_tokens.json vocab.json".split(),
     *"vocab.txt merges.txt tokenizer.model tiktoken.model chat_template.jinja chat_template.json".split(),
 )
-# Reading these, or importing them, runs what somebody else wrote.
-_RUNS = frozenset(".py .pyc .so .sh .pkl .pickle .pt .pth .bin .ckpt .joblib .npy .npz .msgpack .h5".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def plan_release(release: Release, checkpoint: Checkpoint) -> Plan:
         UnreadableError: one of them is code.
     """
     for path in release.manifest.files:
-        if PurePosixPath(path).suffix.lower() in _RUNS:
+        if can_run(path):
             raise UnreadableError(
                 f"{release.label} lists {quoted(path)}, which can run code; it is not downloaded",
                 hint="release weights as safetensors, and no code",
@@ -79,8 +77,10 @@ def plan_release(release: Release, checkpoint: Checkpoint) -> Plan:
         Wanted(path, file.size, file.sha256, "the manifest")
         for path, file in sorted(release.manifest.files.items())
     ]
+    if (size := checkpoint.files.get(manifests.SIGNATURE)) is not None:
+        files.append(Wanted(manifests.SIGNATURE, size, None, ""))  # it proves itself: zoo verify --signature
     texts = {manifests.NAME: release.manifest.raw}
-    left = sorted(checkpoint.files.keys() - release.manifest.files.keys() - texts.keys())
+    left = sorted(checkpoint.files.keys() - release.manifest.files.keys() - set(manifests.UNLISTED))
     return Plan(release.label, checkpoint, tuple(files), texts, tuple(left))
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from zoo.checkpoint.content import open_regular
 from zoo.checkpoint.model import Checkpoint
-from zoo.pull.place import bytes_of, find_release, recipe_of, refuse_other
+from zoo.pull.place import Release, bytes_of, find_release, recipe_of, refuse_other
+from zoo.release.paths import read
 from zoo.rules import Level
 from zoo.sources import Sources
 from zoo.verify import Verification, verify_recipe, verify_source
@@ -15,6 +16,7 @@ from zoo.workspace import Zoo
 
 if TYPE_CHECKING:
     from zoo.checkpoint.scan import DeepPass
+    from zoo.trust.keys import Trusted
 
 _CHUNK = 1024 * 1024
 
@@ -41,22 +43,17 @@ def verify_release(
         UsageError: there is no such release.
     """
     release = find_release(zoo, spec)
-    source, sources = bytes_of(release, endpoint), sources or Sources()
-    if recipe_of(zoo, release) is not None:
-        run = verify_recipe(
-            zoo,
-            release.name,
-            checkpoint=source,
-            target=target,
-            level=level,
-            strict=strict,
-            deep=deep,
-            sources=sources,
-        )
-    else:
-        run = verify_source(
-            source, target=target, level=level, strict=strict, engines=engines, deep=deep, sources=sources
-        )
+    run = _verified(
+        zoo,
+        release,
+        target=target,
+        level=level,
+        strict=strict,
+        engines=engines,
+        deep=deep,
+        sources=sources,
+        endpoint=endpoint,
+    )
     checkpoint, scan = run.subject.checkpoint, run.subject.scan
     assert checkpoint is not None  # it was named, so that it is there or an error
     digests = checkpoint.reported_sha256
@@ -68,6 +65,73 @@ def verify_release(
         }
     refuse_other(release, checkpoint, digests)
     return run
+
+
+def verify_signed_release(
+    zoo: Zoo,
+    spec: str,
+    *,
+    trusted: tuple[Trusted, ...],
+    target: str | None = None,
+    level: Level = Level.HEADER,
+    strict: bool = False,
+    engines: tuple[tuple[str, str], ...] = (),
+    deep: DeepPass | None = None,
+    sources: Sources | None = None,
+    endpoint: str = "",
+) -> Verification:
+    """Verify NAME@VERSION with its signature, as :func:`verify_release` does without one: a file that is not
+    the released one is a finding (P002), and so is another manifest than the log's, or changed evidence.
+
+    Raises as that does, but for ReleaseRefusedError about a file.
+    """
+    from zoo.trust.verify import Shipped, check_trust
+
+    release = find_release(zoo, spec)
+    run = _verified(
+        zoo,
+        release,
+        target=target,
+        level=level,
+        strict=strict,
+        engines=engines,
+        deep=deep,
+        sources=sources,
+        endpoint=endpoint,
+    )
+    folder = zoo.release_folder(release.name, release.version) / "evidence"
+    evidence = {path.name: read(zoo, path) or b"" for path in sorted(folder.glob("*.json"))}
+    return check_trust(run, trusted, level is Level.DEEP, Shipped(release.manifest, evidence))
+
+
+def _verified(
+    zoo: Zoo,
+    release: Release,
+    *,
+    target: str | None,
+    level: Level,
+    strict: bool,
+    engines: tuple[tuple[str, str], ...],
+    deep: DeepPass | None,
+    sources: Sources | None,
+    endpoint: str,
+) -> Verification:
+    """The checks of a draft on the files of ``release``."""
+    source, sources = bytes_of(release, endpoint), sources or Sources()
+    if recipe_of(zoo, release) is not None:
+        return verify_recipe(
+            zoo,
+            release.name,
+            checkpoint=source,
+            target=target,
+            level=level,
+            strict=strict,
+            deep=deep,
+            sources=sources,
+        )
+    return verify_source(
+        source, target=target, level=level, strict=strict, engines=engines, deep=deep, sources=sources
+    )
 
 
 def _sha256(checkpoint: Checkpoint, path: str) -> str:

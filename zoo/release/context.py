@@ -11,7 +11,7 @@ from zoo.digests import FileDigest
 from zoo.errors import ZooError
 from zoo.recipe.model import Recipe
 from zoo.release.gates import Gate
-from zoo.release.manifest import Manifest
+from zoo.release.manifest import SIGNATURE, Manifest
 from zoo.release.record import Entry
 from zoo.release.targets import Published, PublishingTarget
 from zoo.workspace import Zoo
@@ -19,6 +19,7 @@ from zoo.workspace import Zoo
 if TYPE_CHECKING:
     from zoo.checkpoint.model import Checkpoint
     from zoo.evidence import Evidence
+    from zoo.trust.keys import SigningKey
     from zoo.verify import Verification
 
 
@@ -34,6 +35,11 @@ class Plan:
     unchecked: Mapping[str, str] = field(default_factory=dict)
     allow_standin: bool = False
     progress: Callable[[int], None] | None = None
+    # A pull request instead of a version: tagged when it is merged.
+    propose: bool = False
+    sign_key: SigningKey | None = None
+    # Told what is no outcome of a step: what is continued, what is tried again.
+    note: Callable[[str], None] = field(default=lambda text: None)
 
 
 @dataclass
@@ -58,10 +64,25 @@ class Release:
     # render, seal
     texts: Mapping[str, bytes] = field(init=False)
     manifest: Manifest = field(init=False)
+    # sign
+    signature: bytes | None = None
     # commit
     ref: str = field(init=False)
     # Reasons that would stop a push; a dry run collects them.
     refusals: list[ZooError] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is known by now that a journal keeps."""
+        manifest = getattr(self, "manifest", None)
+        known = {"base": getattr(self, "base", ""), "ref": getattr(self, "ref", "")}
+        known["manifest_sha256"] = manifest.sha256 if manifest else ""
+        return {name: value for name, value in known.items() if value}
+
+    @property
+    def written(self) -> Mapping[str, bytes]:
+        """The files that the tool wrote, but the manifest."""
+        return self.texts if self.signature is None else {**self.texts, SIGNATURE: self.signature}
 
     @property
     def declared(self) -> Mapping[str, FileDigest]:

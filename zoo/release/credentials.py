@@ -7,13 +7,13 @@ is never shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import ReleaseRefusedError
 
-# Texts of a checkpoint (config, card, index) are far smaller; weights are not text.
+# Texts of a checkpoint (config, card, index) and the headers of weights are far smaller.
 _SIZE_LIMIT = 4 * 1024 * 1024
 # As the issuers document them: huggingface.co/docs/hub/security-tokens, AWS IAM identifiers, GitHub token
 # formats, RFC 7468.
@@ -25,19 +25,21 @@ _SHAPES: Mapping[str, re.Pattern[bytes]] = {
 }
 
 
-def find(text: bytes) -> str | None:
-    """What kind of credential ``text`` holds, or None."""
+def find(text: bytes, known: Iterable[str] = ()) -> str | None:
+    """What kind of credential ``text`` holds, or None. ``known`` are those in use, whatever their shape."""
+    if any(secret.encode() in text for secret in known):
+        return "the very token that is in use"
     return next((kind for kind, shape in _SHAPES.items() if shape.search(text)), None)
 
 
-def find_in_file(path: Path) -> str | None:
-    """:func:`find` in a file; None for one that is too large to be a text of a release.
+def find_in_file(path: Path, known: Iterable[str] = ()) -> str | None:
+    """:func:`find` in a file; of one that is too large to be a text, in its beginning: there is the header of
+    a weight file, whose metadata anybody can fill.
 
     Raises OSError if it cannot be read.
     """
     with open_regular(path) as file:
-        content = read_up_to(file, _SIZE_LIMIT + 1)
-    return find(content) if len(content) <= _SIZE_LIMIT else None
+        return find(read_up_to(file, _SIZE_LIMIT), known)
 
 
 def refusal(place: str, kind: str) -> ReleaseRefusedError:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zoo.card.standing import no_evidence, not_asked_for
+from zoo.card.standing import not_asked_for
 from zoo.errors import ReleaseRefusedError
 from zoo.evidence import GATE
 from zoo.recipe.model import Recipe, Waiver
-from zoo.results import CheckResult, Finding, Outcome, Report, Severity
+from zoo.results import CheckResult, Finding, Outcome, Report, Severity, no_evidence
 from zoo.rules.registry import RULES, Level
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ def evaluate(
     """All four gates, from the deep report and the evidence, of which stale records do not count. That the
     bytes are those of a stand-in is said wherever the gates are listed."""
     evidence = list(evidence)
+    # T and S repeat what the evidence of the other two gates says.
+    of_bytes = [result for result in report.results if result.code[0] not in "TS"]
     of_level = {
-        name: _of_rules([result for result in report.results if RULES[result.code].level is level], recipe)
+        name: _of_rules([result for result in of_bytes if RULES[result.code].level is level], recipe)
         for name, level in _LEVELS.items()
     }
     outcome, reason = of_level["bytes"]
     if standin and outcome is Outcome.PASSED:
         of_level["bytes"] = outcome, f"of a stand-in: right names and shapes, no trained weights; {reason}"
     ran = [Gate(name, True, *outcome) for name, outcome in of_level.items()]
-    served = [
-        Gate(name, name in recipe.gates, *_of_evidence(name, evidence, recipe)) for name in _OF_EVIDENCE
-    ]
+    served = [Gate(name, name in recipe.gates, *of_evidence(name, evidence, recipe)) for name in _OF_EVIDENCE]
     return (*ran, *served)
 
 
@@ -139,7 +139,9 @@ def _is_waived_by(waiver: Waiver, finding: Finding) -> bool:
     )
 
 
-def _of_evidence(name: str, evidence: list[Evidence], recipe: Recipe) -> tuple[Outcome, str]:
+def of_evidence(name: str, evidence: Iterable[Evidence], recipe: Recipe) -> tuple[Outcome, str]:
+    """What the records of one kind say of its gate, and why. Stale ones and those made with other settings
+    than the recipe's do not count."""
     records = [record for record in evidence if record.kind == name]
     stale = {record.name: record.stale or not_asked_for(record, recipe) for record in records}
     counted = [record for record in records if not stale[record.name]]

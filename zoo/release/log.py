@@ -1,15 +1,20 @@
 """Reading ``release/NAME/log.jsonl``, which a pull request can change: every line is an event, or an error
-that names it."""
+that names it; and adding a line to it."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.checkpoint.jsonfile import SIZE_LIMIT, MalformedJson, Repeated, decode
 from zoo.errors import UnreadableError
+from zoo.release.durable import sync_folder
 from zoo.schemas import schema
 
 
@@ -47,6 +52,20 @@ def versions(events: tuple[dict[str, Any], ...]) -> list[str]:
     return list(dict.fromkeys(event["version"] for event in events if event["event"] == "published"))
 
 
+def append_line(log: Path, event: Mapping[str, Any]) -> None:
+    """Add ``event`` to a log, durably, with the time (UTC). Raises OSError."""
+    line = json.dumps({**event, "time": datetime.now(UTC).isoformat(timespec="seconds")})
+    # One write of one line: two commands at the same time cannot mix their lines (POSIX, O_APPEND).
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(log, flags, 0o644)
+    try:
+        os.write(descriptor, line.encode() + b"\n")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(log.parent)
+
+
 def _event(line: bytes) -> dict[str, Any]:
     event = decode(line)
     if not isinstance(event, dict):
@@ -55,12 +74,13 @@ def _event(line: bytes) -> dict[str, Any]:
         raise ValueError("it has a key twice")
     if not isinstance(event.get("event"), str):
         raise ValueError('it has no "event"')
-    if event["event"] == "published" and not _is_version(event.get("version")):
+    if event["event"] == "published" and not is_version(event.get("version")):
         raise ValueError('its "version" is not a SemVer version, e.g. 1.0.0')
     return event
 
 
-def _is_version(value: Any) -> bool:
+def is_version(value: object) -> bool:
+    """Whether ``value`` is a SemVer version, as recipes have it."""
     semver = schema("recipe-1")["$defs"]["semver"]
     return (
         isinstance(value, str)

@@ -21,6 +21,11 @@ from zoo.release.gates import Gate
 
 SCHEMA = "release-manifest/1"
 NAME = "manifest.json"
+# How the release came to be (zoo.trust.provenance), and the signature over all of it (zoo.trust.signing).
+PROVENANCE = "provenance.intoto.jsonl"
+SIGNATURE = "model.sig"
+# What no manifest can list.
+UNLISTED = (NAME, SIGNATURE)
 
 
 @dataclass(frozen=True, slots=True)

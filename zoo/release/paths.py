@@ -4,7 +4,7 @@ what lies where one of them leads is not ours to read or to write."""
 from __future__ import annotations
 
 import errno
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import ReleaseRefusedError, UnreadableError
@@ -13,6 +13,23 @@ from zoo.workspace import Zoo
 
 # Cards have at most a million characters; logs and manifests are far smaller.
 SIZE_LIMIT = 8 * 1024 * 1024
+# Where the plots of a card lie, below the folder of a release.
+PLOTS = "plots/"
+
+
+def is_plot(path: str) -> bool:
+    """Whether a file of a release is a plot of its card, by its path."""
+    return path.startswith(PLOTS) and path.endswith(".svg")
+
+
+# Reading these, or importing them, runs what somebody else wrote.
+_RUNS = frozenset(".py .pyc .so .sh .pkl .pickle .pt .pth .bin .ckpt .joblib .npy .npz .msgpack .h5".split())
+
+
+def can_run(path: str) -> bool:
+    """Whether a file holds code, or a format that runs code when it is loaded, by its name. No release holds
+    one, and none is downloaded."""
+    return PurePosixPath(path).suffix.lower() in _RUNS
 
 
 def first_link(path: Path, root: Path) -> Path | None:

@@ -16,12 +16,14 @@ from zoo.recipe.model import Recipe
 from zoo.release import credentials, gates, manifest, record
 from zoo.release.context import Done, Release
 from zoo.release.durable import identity
+from zoo.release.paths import can_run
+from zoo.release.versions import refuse_yanked
 from zoo.results import Report, Severity
 from zoo.rules.deep import STANDIN_KEY
 from zoo.rules.registry import Level
 from zoo.verify import verify_recipe
 
-_RESERVED = (manifest.NAME, *record.TEXTS)
+_RESERVED = (manifest.NAME, manifest.SIGNATURE, *record.TEXTS)
 # What the numbers of a stand-in show is no news once --allow-standin was given.
 _NUMBERS = ("D001", "D002", "D003")
 
@@ -50,6 +52,7 @@ def preflight(release: Release) -> Done:
         )
     release.entries = record.published(plan.zoo, recipe.name)
     try:
+        refuse_yanked(plan.zoo, recipe.name, recipe.version, "released")
         record.probe(plan.zoo, recipe.name, recipe.version)
     except ZooError as error:
         release.refuse(error)
@@ -67,6 +70,7 @@ def preflight(release: Release) -> Done:
 
 def _refuse_bad_files(release: Release, recipe: Recipe) -> None:
     checkpoint, seen = release.checkpoint, {name.casefold(): name for name in _RESERVED}
+    secrets = release.plan.target.secrets
     for name in recipe.checkpoint.files:
         place = f"{quoted(name)} of {quoted(checkpoint.source)}"
         if (other := seen.setdefault(name.casefold(), name)) != name:
@@ -82,7 +86,14 @@ def _refuse_bad_files(release: Release, recipe: Recipe) -> None:
                 f"{place} cannot be released: {said[0] if said else 'it is not in the folder'}",
                 hint=f"put the file there, or remove it from checkpoint.files in {recipe.file}",
             )
-        if (found := credentials.find_in_file(checkpoint.root / name)) is not None:
+        if can_run(name):
+            release.refuse(
+                ReleaseRefusedError(
+                    f"{place} can run code when it is loaded, and no release holds such a file",
+                    hint=f"give weights as safetensors, and remove it from checkpoint.files in {recipe.file}",
+                )
+            )
+        if (found := credentials.find_in_file(checkpoint.root / name, secrets)) is not None:
             release.refuse(credentials.refusal(place, found))
 
 

@@ -7,7 +7,8 @@ from zoo.printable import quoted
 from zoo.release import record as records
 from zoo.release.context import Done, Release, Skip, skip
 from zoo.release.durable import identity
-from zoo.release.record import Entry
+from zoo.release.manifest import SIGNATURE
+from zoo.release.record import Entry, Proposed
 
 _ALREADY = "published already"
 
@@ -16,7 +17,7 @@ def upload(release: Release) -> Done | Skip:
     if release.published is not None:
         return skip(_ALREADY)
     files = {name: release.checkpoint.root / name for name in release.staged}
-    said = release.plan.target.upload(release.manifest, {**files, **release.texts})
+    said = release.plan.target.upload(release.manifest, {**files, **release.written})
     # The manifest has the digests of the files as they were verified.
     for name, path in files.items():
         if identity(path) != release.staged[name]:
@@ -32,7 +33,11 @@ def commit(release: Release) -> Done | Skip:
         release.ref = release.published.ref
         return skip(_ALREADY)
     release.ref = release.plan.target.commit(release.base)
-    return Done(f"complete as {release.ref}, not visible yet")
+    if release.signature is not None:
+        # Of a commit that an earlier run made: no two signatures of the same bytes are equal.
+        release.signature = release.plan.target.fetch(release.ref, SIGNATURE)
+    what = "proposed as" if release.plan.propose else "complete as"
+    return Done(f"{what} {release.ref}, not released yet")
 
 
 def read_back(release: Release) -> Done | Skip:
@@ -49,14 +54,30 @@ def read_back(release: Release) -> Done | Skip:
     return Done(f"{len(found.files)} files there are those of the manifest")
 
 
-def tag(release: Release) -> Done:
+def tag(release: Release) -> Done | Skip:
+    plan = release.plan
+    if plan.propose and release.published is None:
+        return skip(
+            f"a pull request; to merge and tag it: zoo merge {plan.recipe.name}@{plan.recipe.version}"
+        )
     release.ref = release.plan.target.tag(release.ref)
-    return Done(f"{release.plan.recipe.version} is visible as {release.ref}")
+    label = plan.target.label(plan.recipe.version)
+    return Done(f"{plan.recipe.version} is visible as {f'{label}, ' if label else ''}{release.ref}")
 
 
 def record(release: Release) -> Done | Skip:
     plan, version = release.plan, release.plan.recipe.version
-    entry = Entry(version, plan.target.spec, release.ref, release.manifest.sha256)
-    changed = records.write(plan.zoo, plan.recipe.name, entry, release.manifest, release.texts)
+    sha256 = release.manifest.sha256
+    entry: Entry | Proposed = Entry(
+        version, plan.target.spec, release.ref, sha256, plan.target.label(version)
+    )
+    if plan.propose and release.published is None:
+        number = plan.target.pull_request
+        entry = Proposed(version, plan.target.spec, release.ref, sha256, number)
+    changed = records.write(plan.zoo, plan.recipe.name, entry, release.manifest, release.written)
     folder = plan.zoo.shown(plan.zoo.release_folder(plan.recipe.name, version))
-    return Done(f"{folder}/ and the log, ready for git") if changed else skip(f"{folder}/ is complete")
+    last = plan.target.finish()
+    if not (changed or last):
+        return skip(f"{folder}/ is complete")
+    said = f"{folder}/ and the log, ready for git" if changed else f"{folder}/ is complete"
+    return Done(f"{said}; {last}" if last else said)

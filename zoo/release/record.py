@@ -7,14 +7,12 @@ that the version was published.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from zoo.atomic import write_atomically
 from zoo.digests import sha256_hex
@@ -22,14 +20,13 @@ from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
 from zoo.release import manifest as manifests
-from zoo.release.durable import sync_folder
-from zoo.release.log import read_log
+from zoo.release.log import append_line, is_version, read_log
 from zoo.release.manifest import Manifest
-from zoo.release.paths import read, refuse_links
+from zoo.release.paths import is_plot, read, refuse_links
 from zoo.workspace import Zoo
 
-# The files of a release that the tool writes itself, beside the manifest.
-TEXTS = ("README.md", "notes.md")
+# The files of a release that the tool writes itself, beside the manifest and the plots of the card.
+TEXTS = ("README.md", "notes.md", manifests.PROVENANCE)
 _FIELDS = ("version", "target", "ref", "manifest_sha256")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -42,6 +39,27 @@ class Entry:
     target: str
     ref: str
     manifest_sha256: str
+    tag: str = ""
+
+    event: ClassVar[str] = "published"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """One proposal in the log: ``ref`` is the commit of the ``pull_request`` with this number."""
+
+    version: str
+    target: str
+    ref: str
+    manifest_sha256: str
+    pull_request: int
+
+    event: ClassVar[str] = "proposed"
+
+
+def is_written(path: str) -> bool:
+    """Whether a file of a manifest is one that the tool writes, and not one of the checkpoint."""
+    return path in TEXTS or is_plot(path)
 
 
 def published(zoo: Zoo, name: str) -> tuple[Entry, ...]:
@@ -51,11 +69,31 @@ def published(zoo: Zoo, name: str) -> tuple[Entry, ...]:
         ReleaseRefusedError: the log, or a folder above it, is a link.
         UnreadableError: a line of the log is not what this tool writes.
     """
+    entries = _events(zoo, name, Entry.event)
+    return tuple(Entry(*fields, str(event.get("tag", ""))) for fields, event in entries)
+
+
+def proposed(zoo: Zoo, name: str) -> tuple[Proposed, ...]:
+    """The proposals of ``name``, oldest first. Raises as :func:`published` does."""
+    found = []
+    for fields, event in _events(zoo, name, Proposed.event):
+        number = event.get("pull_request")
+        if type(number) is not int or number < 1 or not is_version(fields[0]):
+            raise UnreadableError(
+                f'{zoo.shown(_log(zoo, name))}: a proposal needs a SemVer "version" and a "pull_request"',
+                hint=f"the log is append-only; compare with: git log -p -- {zoo.shown(_log(zoo, name))}",
+            )
+        found.append(Proposed(*fields, number))
+    return tuple(found)
+
+
+def _events(zoo: Zoo, name: str, kind: str) -> list[tuple[tuple[str, str, str, str], dict[str, Any]]]:
+    """The events of one ``kind``: the four fields that all have, and the whole event."""
     path = _log(zoo, name)
     refuse_links(zoo, path)
     entries = []
     for number, event in enumerate(read_log(path, zoo.shown(path)), start=1):
-        if event["event"] != "published":
+        if event["event"] != kind:
             continue
         values = [event.get(key) for key in _FIELDS]
         wrong = [key for key, value in zip(_FIELDS, values, strict=True) if not isinstance(value, str)]
@@ -66,8 +104,9 @@ def published(zoo: Zoo, name: str) -> tuple[Entry, ...]:
                 "release writes",
                 hint=f"the log is append-only; compare with: git log -p -- {zoo.shown(path)}",
             )
-        entries.append(Entry(*map(str, values)))
-    return tuple(entries)
+        version, target, ref, sha256 = map(str, values)
+        entries.append(((version, target, ref, sha256), event))
+    return entries
 
 
 def frozen(zoo: Zoo, name: str, entry: Entry) -> tuple[Manifest, Mapping[str, bytes]] | None:
@@ -82,7 +121,7 @@ def frozen(zoo: Zoo, name: str, entry: Entry) -> tuple[Manifest, Mapping[str, by
         return None
     folder = zoo.release_folder(name, entry.version)
     texts: dict[str, bytes] = {}
-    expected = {path: file.sha256 for path, file in manifest.files.items() if path in TEXTS}
+    expected = {path: file.sha256 for path, file in manifest.files.items() if is_written(path)}
     for path, sha256 in {manifests.NAME: entry.manifest_sha256, **expected}.items():
         content = read(zoo, folder / path)
         if content is None:
@@ -163,8 +202,10 @@ def probe(zoo: Zoo, name: str, version: str) -> None:
         )
 
 
-def write(zoo: Zoo, name: str, entry: Entry, manifest: Manifest, texts: Mapping[str, bytes]) -> bool:
-    """Record a publication: the folder, then the log. Returns whether anything was missing."""
+def write(
+    zoo: Zoo, name: str, entry: Entry | Proposed, manifest: Manifest, texts: Mapping[str, bytes]
+) -> bool:
+    """Record a publication or a proposal: the folder, then the log. Returns whether anything was missing."""
     folder = zoo.release_folder(name, entry.version)
     changed = False
     for path, content in {**texts, manifests.NAME: manifest.raw}.items():
@@ -172,19 +213,15 @@ def write(zoo: Zoo, name: str, entry: Entry, manifest: Manifest, texts: Mapping[
         if read(zoo, file) != content:
             write_atomically(file, content)
             changed = True
-    if entry in published(zoo, name):
-        return changed
-    event = {"event": "published", **asdict(entry), "time": datetime.now(UTC).isoformat(timespec="seconds")}
-    log = _log(zoo, name)
-    # One write of one line: two releases at the same time cannot mix their lines (POSIX, O_APPEND).
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(log, flags, 0o644)
-    try:
-        os.write(descriptor, json.dumps(event).encode() + b"\n")
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    sync_folder(log.parent)
+    return append(zoo, name, entry) or changed
+
+
+def append(zoo: Zoo, name: str, entry: Entry | Proposed) -> bool:
+    """Add one line to the log, unless it says so already. Returns whether it did not."""
+    if entry in (*published(zoo, name), *proposed(zoo, name)):
+        return False
+    fields = {key: value for key, value in asdict(entry).items() if value != ""}
+    append_line(_log(zoo, name), {"event": entry.event, **fields})
     return True
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from zoo.card.plots import load_plots
 from zoo.card.render import render_card
 from zoo.card.standing import Standing
 from zoo.digests import engine_digest
 from zoo.errors import ReleaseRefusedError
 from zoo.printable import quoted
 from zoo.release import credentials, manifest, notes, record
+from zoo.release.attest import provenance_of
+from zoo.release.changes import changes_since, numbers
 from zoo.release.context import Done, Release
 
 
@@ -27,23 +30,40 @@ def render(release: Release) -> Done:
         },
     )
     card = render_card(plan.zoo, recipe, release.evidence, standing)
+    since = None if previous is None else changes_since(release, previous)
+    measured = numbers(plan.zoo, recipe.name, release.evidence, previous)
     news = notes.render_notes(
-        recipe, release.declared, previous, higher, release.gates, release.unchecked, release.standin
+        recipe,
+        release.declared,
+        since,
+        higher,
+        measured,
+        release.gates,
+        release.unchecked,
+        release.standin,
     )
+    plots = load_plots(plan.zoo, recipe, release.evidence)
     release.texts = {"README.md": card.encode(), "notes.md": news.encode()}
+    release.texts |= {plot.path: plot.content for plot in plots}
     for path, text in release.texts.items():
-        if (found := credentials.find(text)) is not None:
+        if (found := credentials.find(text, plan.target.secrets)) is not None:
             release.refuse(credentials.refusal(f"the rendered {path}", found))
+    plan.target.accept_card(release.texts["README.md"])
     against = "without a lower version" if higher else "of the first release"
     if previous is not None:
         against = f"compared with {previous.version}"
-    return Done(f"README.md ({len(card.splitlines())} lines), notes.md {against}")
+    shown = f" and {len(plots)} plot{'' if len(plots) == 1 else 's'}" if plots else ""
+    return Done(f"README.md ({len(card.splitlines())} lines){shown}, notes.md {against}")
 
 
 def seal(release: Release) -> Done:
     """The manifest. A version that was published before is frozen: the declared files must agree with it,
     and its own card, notes and manifest stand."""
     recipe, declared = release.plan.recipe, release.declared
+    provenance = provenance_of(release)
+    if (secret := credentials.find(provenance)) is not None:
+        release.refuse(credentials.refusal(manifest.PROVENANCE, secret))
+    release.texts = {**release.texts, manifest.PROVENANCE: provenance}
     release.manifest = manifest.build(
         recipe, declared.values(), release.texts, release.gates, release.unchecked, release.standin
     )
@@ -51,7 +71,7 @@ def seal(release: Release) -> Done:
     if found is None:
         return Done(f"manifest sha256 {release.manifest.sha256[:12]}…, {len(release.manifest.files)} files")
     frozen, texts = found
-    theirs = {path: file for path, file in frozen.files.items() if path not in record.TEXTS}
+    theirs = {path: file for path, file in frozen.files.items() if not record.is_written(path)}
     difference = manifest.first_difference(declared, theirs)
     if difference is not None:
         release.refuse(
@@ -60,7 +80,10 @@ def seal(release: Release) -> Done:
                 hint=f"a released version never changes: raise version: in {recipe.file} and release that",
             )
         )
-    changed = [quoted(path) for path in record.TEXTS if release.texts[path] != texts[path]]
+    ours = release.texts
+    # The provenance is that of the run that published: a later one comes from another commit.
+    paths = sorted((ours.keys() | texts) - {manifest.PROVENANCE})
+    changed = [quoted(path) for path in paths if ours.get(path) != texts.get(path)]
     release.manifest, release.texts = frozen, texts
     note = f"; {' and '.join(changed)} would differ now and stay as published" if changed else ""
     same = "the same" if difference is None else "other"
@@ -79,7 +102,8 @@ def _frozen(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes]] |
                 f"{recipe.name} says was published as {recipe.version}",
                 hint="restore it from release/ in the zoo's git, or release a new version",
             )
-        return published.manifest, {path: plan.target.fetch(published.ref, path) for path in record.TEXTS}
+        written = [path for path in published.manifest.files if record.is_written(path)]
+        return published.manifest, {path: plan.target.fetch(published.ref, path) for path in written}
     if entries and recorded is None:
         raise record.lost(plan.zoo, recipe.name, entries[-1])
     return recorded

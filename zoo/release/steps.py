@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from zoo.errors import PublishedNotRecordedError, ZooError
-from zoo.release import prepare, publish, seal
+from zoo.release import attest, prepare, publish, seal
 from zoo.release.context import Done, Release, Skip, skip
+from zoo.release.journal import Ending, Journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ STEPS: tuple[Step, ...] = (
     Step("render", "write card and notes", seal.render),
     # The manifest fixes name, version and every digest; a version that exists already must agree with it.
     Step("seal", "write the manifest", seal.seal),
+    # Over the manifest and all that it lists, with the digests that are known by now.
+    Step("sign", "sign all files", attest.sign),
     # Into a hidden place of the target, comparing each copy with its source.
     Step("upload", "copy the files", publish.upload, writes=True),
     # One atomic commit on top of what preflight saw.
@@ -55,14 +58,25 @@ def run(release: Release, tell: Callable[[Step, Done | Skip], None]) -> None:
             unfinished at the target is removed; so it is after Ctrl-C.
         PublishedNotRecordedError: whatever stopped the run, also Ctrl-C, the version is visible by now.
     """
-    unrecorded = False
+    plan, unrecorded = release.plan, False
+    journal = (
+        Journal(plan.zoo, plan.recipe.name, plan.recipe.version, plan.target.spec) if plan.push else None
+    )
+    if journal and journal.unfinished:
+        plan.note(f"this continues a release that {journal.unfinished.words}")
     try:
         for step in STEPS:
-            dry = step.writes and not release.plan.push
+            dry = step.writes and not plan.push
             unrecorded = unrecorded or (step.name == "tag" and not dry)
-            outcome = skip("dry run") if dry else step.run(release)
+            with (
+                journal.step(step.name, lambda: release.facts) if journal else nullcontext(Ending()) as ending
+            ):
+                outcome = skip("dry run") if dry else step.run(release)
+                ending.state = "done" if isinstance(outcome, Done) else "skipped"
             unrecorded = unrecorded and step.name != "record"
             tell(step, outcome)
+        if journal:
+            journal.finish()
     except (Exception, KeyboardInterrupt) as error:
         where = _published_at(release) if unrecorded else None
         if where is None:

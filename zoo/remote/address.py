@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zoo.errors import UnreadableError
 from zoo.printable import printable, quoted
@@ -37,8 +37,7 @@ class Remote:
     allowed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class HubAddress:
+class HubAddress(NamedTuple):
     """A repository of models; ``revision`` is a branch, tag or commit, ``endpoint`` the hub without a slash
     at its end."""
 
@@ -57,8 +56,7 @@ class HubAddress:
         return f"{self.endpoint}/{self.repo}"
 
 
-@dataclass(frozen=True)
-class SiteAddress:
+class SiteAddress(NamedTuple):
     """A folder of a web server; ``url`` ends with a slash."""
 
     url: str

@@ -42,7 +42,7 @@ def refusal(what: str, status: int, headers: Mapping[str, str], *, page: str) ->
         case 404 | 410:
             return NotThereError(f"{what}: there is no such file ({status})", hint="check the address")
         case 429:
-            after = _wait(headers)
+            after = stated_wait(headers)
             told = f", and asks to wait {math.ceil(after):,} seconds" if after else ""
             hint = f"try again in {math.ceil(after):,} seconds" if after else "try again in some minutes"
             hint += "; a token raises the limit: hf auth login" if page else ""
@@ -50,14 +50,14 @@ def refusal(what: str, status: int, headers: Mapping[str, str], *, page: str) ->
                 f"{what}: the server limits the rate of requests (429){told}", hint=hint, after=after
             )
         case 408 | 500 | 502 | 503 | 504:
-            after = _wait(headers)
+            after = stated_wait(headers)
             hint = "the server is in trouble: try again later"
             return TransientError(f"{what}: the server answered {status}", hint=hint, after=after)
         case _:
             return UnreadableError(f"{what}: the server answered {status}", hint="check the address")
 
 
-def _wait(headers: Mapping[str, str]) -> float:
+def stated_wait(headers: Mapping[str, str]) -> float:
     """Seconds that the server asks to wait: Retry-After (seconds or a date) or, else, the reset of RateLimit;
     0.0 if neither says."""
     from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]

@@ -69,7 +69,9 @@ def _lines(report: Report, notes: bool) -> Iterator[str]:
         )
     if "family" in facts:
         yield f"family: {facts['family']}"
-    if "tensors" in facts or "family" in facts:
+    if "signature" in facts:
+        yield printable(f"signature: {facts['signature']}", keep="", limit=1000)
+    if facts.keys() & {"tensors", "family", "signature"}:
         yield ""
     shown = [finding for finding in report.findings if notes or finding.severity is not Severity.NOTE]
     for index, finding in enumerate(shown):

@@ -97,9 +97,11 @@ def evidence_impossible() -> None:
 
 
 def _failing(subject: Subject, code: str, hint: str) -> Iterator[Finding]:
+    recipe = _recipe(subject)
+    if not any(claim.source == "measured" for claim in recipe.claims):
+        return
     from zoo.card.claims import contradictions
 
-    recipe = _recipe(subject)
     for index, verdict in contradictions(recipe.claims, subject.evidence or (), code):
         yield Finding(printable(verdict.problem, keep=""), hint, recipe.where(f"/claims/{index}"))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zoo.recipe.config import proposals
 from zoo.results import Where
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 
 
-@dataclass(frozen=True)
-class Drafted:
+class Drafted(NamedTuple):
     """What a recipe says of its draft or, without one, its config.json. ``proposed`` counts the tokens per
     verify step; ``family``, ``block`` and ``heads`` have the places that say so beside them."""
 

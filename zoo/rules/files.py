@@ -240,7 +240,10 @@ _WEIGHTS_SUFFIXES = (
 )
 # Files that the hub or the release itself puts beside the checkpoint.
 # What a release writes beside the declared files (zoo.release), and what hubs put there.
-_EXPECTED = ("README.md", "manifest.json", "notes.md", ".gitattributes")
+_EXPECTED = (
+    *("README.md", "manifest.json", "notes.md", "model.sig", "provenance.intoto.jsonl"),
+    ".gitattributes",
+)
 
 
 @rule("F002", "declared-file-missing", needs=("recipe", "checkpoint", "listing"))

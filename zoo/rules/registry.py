@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zoo.results import CheckResult, Finding, Outcome, Severity
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Check = Callable[["Subject"], Iterable[Finding]]
 _CODE = re.compile(r"[RFICDBELTSKPX]\d{3}")
-_HEADING = re.compile(r"^(What it does|Why is this bad|Example|Use instead|Sources|Since): ?", re.MULTILINE)
+_HEADING = re.compile(r"^ *(What it does|Why is this bad|Example|Use instead|Sources|Since): ?", re.MULTILINE)
 
 
 class Level(StrEnum):
@@ -47,8 +47,7 @@ class Level(StrEnum):
     SIGNATURE = "signature"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule. ``needs`` names materials of the subject (``zoo.rules.subject``) without which it cannot
     run."""
 
@@ -90,7 +89,7 @@ def rule(
     def register(check: Check) -> Check:
         if not _CODE.fullmatch(code) or code in RULES:
             raise ValueError(f"rule code {code} is malformed or taken")
-        RULES[code] = Rule(code, name, severity, level, needs, _doc_of(check), check)
+        RULES[code] = Rule(code, name, severity, level, needs, check.__doc__ or "", check)
         return check
 
     return register
@@ -174,9 +173,3 @@ def _waive(results: tuple[CheckResult, ...], recipe: Recipe, today: date) -> tup
         else result
         for result in results
     )
-
-
-def _doc_of(function: Callable[..., object]) -> str:
-    doc = function.__doc__ or ""
-    first, _, rest = doc.strip().partition("\n")
-    return first + "\n" + "\n".join(line.strip() for line in rest.splitlines())

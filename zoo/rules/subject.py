@@ -8,10 +8,10 @@ not a footnote.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zoo.drafts import HEADER_DTYPE, Inventory
 from zoo.drafts.eagle3 import spelled_as
@@ -32,7 +32,7 @@ from zoo.engines.readings.words import title
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
 from zoo.recipe.model import Profile, Recipe
-from zoo.results import Finding, Outcome, Where
+from zoo.results import Finding, Outcome, Where, no_evidence
 from zoo.rules.drafted import Drafted, drafted
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from zoo.rules.launches import Launch
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(NamedTuple):
     """Why a material is not there. ``required``: without it the requested level could not be run."""
 
     reason: str
@@ -181,7 +180,7 @@ class Subject:
         """config.json as an engine sees it: canonical key -> the places that state it."""
         found = self.keys.stated(self.layout.config)
         return {
-            key: tuple(replace(each, pointer=self.layout.pointer(each.pointer)) for each in places)
+            key: tuple(each._replace(pointer=self.layout.pointer(each.pointer)) for each in places)
             for key, places in found.items()
         }
 
@@ -224,11 +223,13 @@ class Subject:
         Below deep level nobody has compared the bytes with those of the record: one that passed may be of
         others, so that it proves nothing here; one that failed is shown.
         """
-        from zoo.release.gates import of_evidence
-
         if self.recipe is None or kind not in self.recipe.gates:
             return Outcome.NOT_CHECKED, "the recipe does not ask for this gate"
-        outcome, reason = of_evidence(kind, self.evidence or (), self.recipe)
+        if not self.evidence:
+            return Outcome.NOT_CHECKED, no_evidence(kind)
+        from zoo.release.gates import of_evidence
+
+        outcome, reason = of_evidence(kind, self.evidence, self.recipe)
         if outcome is Outcome.PASSED and self.scan is None:
             return Outcome.NOT_CHECKED, f"{kind} passed; that it was with these bytes, --deep can say"
         return outcome, reason

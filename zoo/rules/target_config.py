@@ -7,14 +7,17 @@ are not compared: a draft may have its own.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from zoo.checkpoint.target import TargetModel
 from zoo.drafts.keys import DIFFUSION
 from zoo.printable import quoted
 from zoo.results import Finding, Severity, Where
 from zoo.rules.config import against, place, same, shown
 from zoo.rules.registry import Level, reported, rule
 from zoo.rules.subject import Subject
+
+if TYPE_CHECKING:
+    from zoo.checkpoint.target import TargetModel
 
 _FACTS = ("layers", "hidden_size", "vocab_size", "max_position_embeddings")
 

@@ -23,6 +23,12 @@ def schema(name: str) -> dict[str, Any]:
 def validator(name: str) -> Any:
     """A validator for the schema called ``name``. Unlike Python's, its ``$`` does not match before a last
     line break: "1.0.0\\n" is no version."""
+    return _strict()(schema(name))
+
+
+@cache
+def _strict() -> Any:
+    """The class of :func:`validator`; to make it takes about a millisecond."""
     from jsonschema import Draft202012Validator, validators
     from jsonschema.exceptions import ValidationError
 
@@ -31,8 +37,7 @@ def validator(name: str) -> Any:
         if isinstance(instance, str) and not re.search(exact, instance):
             yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
-    strict = validators.extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
-    return strict(schema(name))
+    return validators.extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
 
 
 def resolve(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,14 @@ class PublishingTarget(Protocol):
     def spec(self) -> str:
         """The target as a person writes it, e.g. ``dir:published``. It is recorded in the log."""
 
+    @property
+    def pull_request(self) -> int:
+        """The number of the pull request that ``commit`` opened, or 0."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What gives access to the target, and must not be in a release. Raises TargetUnusableError."""
+
     def preflight(self, nbytes: int) -> str:
         """Check, without changing anything, that ``nbytes`` more can be published. Returns the *base*: the
         state that the release will build on.
@@ -40,6 +48,12 @@ class PublishingTarget(Protocol):
         """The published ``version``, or None. Reads its manifest only; ``read_back`` proves the rest.
 
         Raises TargetUnusableError: there is something under this version that is no release.
+        """
+
+    def accept_card(self, card: bytes) -> None:
+        """Let the target judge the card, before anything is transferred.
+
+        Raises ReleaseRefusedError: it would not take it.
         """
 
     def upload(self, manifest: Manifest, files: Mapping[str, Path | bytes]) -> str:
@@ -69,6 +83,13 @@ class PublishingTarget(Protocol):
     def tag(self, ref: str) -> str:
         """Make ``ref`` visible under its version, at once. Repeating it mends what a killed run left
         undone. Returns the ref that finds the version from now on."""
+
+    def label(self, version: str) -> str:
+        """The tag under which ``version`` is found, or "" where the ref says it all."""
+
+    def finish(self) -> str:
+        """What was asked to come last, after the record: e.g. to let everybody see it. Returns what was
+        done, in words, or ""."""
 
     def show(self, ref: str) -> str:
         """Where a person finds ``ref``: a path or an address."""

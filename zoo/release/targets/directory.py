@@ -5,7 +5,8 @@ A release is built in ``PATH/.staging-NAME-VERSION-XXXXXXXX`` and renamed when i
 so that a version is there as a whole or not at all. ``PATH/.lock`` is held from commit to index: of two
 releases of a version at the same time, one wins. A staging folder is locked by the process that fills it;
 one without a lock is left over from a process that died, and the next release of that version removes it.
-The index is derived from the manifests, so that a rerun mends it.
+The index is derived from the manifests, and from what became of the versions since
+(``directory_standing``), so that a rerun mends it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from zoo.atomic import write_atomically
@@ -29,6 +31,8 @@ from zoo.release.durable import holds, identity, store, sync_folder
 from zoo.release.manifest import Manifest
 from zoo.release.paths import first_link, read_small
 from zoo.release.targets import Published
+from zoo.release.targets.directory_standing import NAME as STANDING
+from zoo.release.targets.directory_standing import Standing, change_standing, read_standing
 
 _INDEX = "index.json"
 # What a release writes besides the bytes that it copies: manifest, card, notes, index.
@@ -38,6 +42,9 @@ _SPARE_BYTES = 4 * 1024 * 1024
 class DirectoryTarget:
     """The releases of the draft ``name`` below ``root``. ``spec`` is how the person wrote it."""
 
+    pull_request = 0
+    secrets = ()
+
     def __init__(self, root: Path, name: str, spec: str) -> None:
         self.spec = spec
         self._root = root
@@ -45,6 +52,10 @@ class DirectoryTarget:
         self._staging: Path | None = None
         self._locks: list[int] = []
         self._proved: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def root(self) -> Path:
+        return self._root
 
     def preflight(self, nbytes: int) -> str:
         """See :class:`~zoo.release.targets.PublishingTarget`. The base is the list of the versions that
@@ -87,6 +98,9 @@ class DirectoryTarget:
             )
         return Published(f"{self._name}/{version}", manifest)
 
+    def accept_card(self, card: bytes) -> None:
+        """A folder takes any card."""
+
     def upload(self, manifest: Manifest, files: Mapping[str, Path | bytes]) -> str:
         self._root.mkdir(parents=True, exist_ok=True)
         lock = _locked(self._root / ".lock")
@@ -101,6 +115,7 @@ class DirectoryTarget:
             os.close(lock)
         folders = {staging}
         sizes = {path: file.size for path, file in manifest.files.items()}
+        sizes |= {path: len(text) for path, text in files.items() if isinstance(text, bytes)}
         sizes[manifests.NAME] = len(manifest.raw)
         for path, content in {**files, manifests.NAME: manifest.raw}.items():
             file = staging / path
@@ -155,7 +170,7 @@ class DirectoryTarget:
             for file in folder.rglob("*")
             if file.is_symlink() or not file.is_dir()
         }
-        extra = sorted(present - manifest.files.keys() - {manifests.NAME})
+        extra = sorted(present - manifest.files.keys() - set(manifests.UNLISTED))
         if extra:
             raise self._altered(folder / extra[0], "is not in its manifest")
         return manifest
@@ -177,11 +192,34 @@ class DirectoryTarget:
             sync_folder(self._root)
             folder = final
         self._remove_stale(folder.name)
-        index = json.dumps(self._index(), indent=2, sort_keys=True).encode() + b"\n"
-        file = self._root / _INDEX
-        if not self._holds(file, index):
-            write_atomically(file, index)
+        self._write_index()
         return folder.relative_to(self._root).as_posix()
+
+    def withdraw(self, version: str, reason: str) -> str:
+        """Let the index say that ``version`` is yanked. Its files stay. Returns what was done, in words."""
+        self._stand(lambda old: replace(old, yanked={**old.yanked, version: reason}))
+        return f"{quoted(str(self._root / _INDEX))} says so"
+
+    def point(self, alias: str, version: str) -> str:
+        """Let ``alias`` be ``version`` in the index, at once. Returns the folder of the version."""
+        self._stand(lambda old: replace(old, aliases={**old.aliases, alias: version}))
+        return f"{self._name}/{version}"
+
+    def _stand(self, change: Callable[[Standing], Standing]) -> None:
+        folder = self._root / self._name
+        self._refuse_links(folder / STANDING)
+        lock = _locked(self._root / ".lock")
+        try:
+            change_standing(folder, change)
+            self._write_index()
+        finally:
+            os.close(lock)
+
+    def label(self, version: str) -> str:
+        return ""
+
+    def finish(self) -> str:
+        return ""
 
     def show(self, ref: str) -> str:
         return str(self._root / ref)
@@ -242,10 +280,17 @@ class DirectoryTarget:
             sorted(each.parent.name for each in folder.glob(f"*/{manifests.NAME}")) if folder.is_dir() else []
         )
 
+    def _write_index(self) -> None:
+        """Holds ``.lock``."""
+        index = json.dumps(self._index(), indent=2, sort_keys=True).encode() + b"\n"
+        file = self._root / _INDEX
+        if not self._holds(file, index):
+            write_atomically(file, index)
+
     def _index(self) -> dict[str, object]:
-        """All releases of the directory. One with a manifest that cannot be read is left out; its own
-        rerun tells why."""
-        releases: dict[str, dict[str, object]] = {}
+        """All releases of the directory, with what became of them. What cannot be read (a manifest, a
+        standing) is left out; its own rerun tells why."""
+        releases: dict[str, dict[str, dict[str, object]]] = {}
         for file in sorted(self._root.glob(f"[!.]*/*/{manifests.NAME}")):
             with suppress(TargetUnusableError):
                 manifest = self._manifest(file.parent)
@@ -256,7 +301,17 @@ class DirectoryTarget:
                         "repo": manifest.document["repo"],
                         "standin": manifest.document["standin"],
                     }
-        return {"schema": "zoo-index/1", "releases": releases}
+        aliases: dict[str, dict[str, str]] = {}
+        for name, versions in releases.items():
+            with suppress(TargetUnusableError):
+                self._refuse_links(self._root / name / STANDING)
+                standing = read_standing(self._root / name)
+                for version in standing.yanked.keys() & versions:
+                    versions[version]["yanked"] = standing.yanked[version]
+                if standing.aliases:
+                    aliases[name] = standing.aliases
+        known: dict[str, object] = {"schema": "zoo-index/1", "releases": releases}
+        return known | {"aliases": aliases} if aliases else known
 
     def _altered(self, file: Path, how: str) -> ReleaseRefusedError:
         return ReleaseRefusedError(

@@ -1,0 +1,200 @@
+"""``zoo release --pr`` and ``zoo merge``: a release that somebody proposes and somebody else makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from huggingface_hub import CommitOperationAdd
+
+from tests.conftest import Ran
+from tests.release.hub_place import HubPlace, publish_by_hand
+from tests.release.hub_proxy import Proxy
+
+
+@pytest.fixture
+def proposed(on_hub: HubPlace) -> HubPlace:
+    """A release that waits as pull request 1 of an empty repository."""
+    on_hub.make_repo(private=False)
+    ran = on_hub.push("--pr")
+    assert ran.status == 0, ran.err
+    return on_hub
+
+
+@pytest.fixture
+def merge(on_hub: HubPlace, run_zoo: Callable[..., Ran]) -> Callable[..., Ran]:
+    def run(*args: str) -> Ran:
+        root = on_hub.place.root
+        return run_zoo("--zoo", root, "merge", "tiny@1.0.0", "--to", on_hub.url, "--timeout", "20", *args)
+
+    return run
+
+
+def pull_requests(on_hub: HubPlace) -> dict[str, str]:
+    refs = on_hub.api.list_repo_refs(on_hub.repo, include_pull_requests=True)
+    return {each.ref: each.target_commit for each in refs.pull_requests or []}
+
+
+def events(on_hub: HubPlace) -> list[dict]:
+    return [json.loads(line) for line in on_hub.log.splitlines()]
+
+
+def test_a_proposal_is_a_pull_request_without_a_tag(proposed: HubPlace) -> None:
+    assert len(proposed.commits) == 1
+    assert proposed.tags == {}
+    [(ref, commit)] = pull_requests(proposed).items()
+    [event] = events(proposed)
+    assert (ref, event["event"], event["ref"], event["pull_request"]) == ("refs/pr/1", "proposed", commit, 1)
+
+
+def test_a_stranger_may_propose_what_only_a_member_may_release(
+    on_hub: HubPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_hub.make_repo(private=False)
+    monkeypatch.setenv("HF_TOKEN", on_hub.hub.stranger_token)
+    ran = on_hub.push("--pr")
+    assert ran.status == 0, ran.err
+    assert f"tiny 1.0.0 is proposed at {on_hub.url}/{on_hub.repo}/discussions/1" in ran.out
+    assert "to merge and tag it: zoo merge tiny@1.0.0" in ran.out
+
+
+def test_proposing_again_opens_no_second_pull_request(proposed: HubPlace) -> None:
+    again = proposed.push("--pr")
+    assert again.status == 0, again.err
+    assert len(pull_requests(proposed)) == 1
+    assert len(events(proposed)) == 1
+
+
+def test_a_lost_answer_opens_no_second_pull_request(proxied: tuple[HubPlace, Proxy]) -> None:
+    on_hub, proxy = proxied
+    on_hub.make_repo()
+    proxy.break_once("/commit/main", "drop after")
+    ran = on_hub.push("--pr")
+    assert ran.status == 0, ran.err
+    assert len(pull_requests(on_hub)) == 1
+
+
+def test_a_proposal_needs_a_repository(on_hub: HubPlace) -> None:
+    on_hub.refused(on_hub.push("--pr"), "to propose anything to")
+
+
+def test_a_merged_proposal_is_the_version(proposed: HubPlace, merge: Callable[..., Ran]) -> None:
+    ran = merge()
+    assert ran.status == 0, ran.err
+    assert len(proposed.commits) == 2
+    assert proposed.tags == {"v1.0.0": proposed.commits[0]}
+    assert [event["event"] for event in events(proposed)] == ["proposed", "published"]
+    assert events(proposed)[1]["ref"] == proposed.commits[0]
+    before = proposed.commits, proposed.tags, proposed.log
+    again = merge()
+    assert again.status == 0, again.err
+    assert proposed.push().status == 0
+    assert (proposed.commits, proposed.tags, proposed.log) == before
+
+
+@pytest.mark.parametrize("fault", ["500 after", "drop after", "500 before"])
+@pytest.mark.parametrize("where", ["/merge", "/tag/"])
+def test_trouble_while_merging_merges_nothing_twice(
+    proxied: tuple[HubPlace, Proxy], merge: Callable[..., Ran], where: str, fault: str
+) -> None:
+    on_hub, proxy = proxied
+    on_hub.make_repo()
+    assert on_hub.push("--pr").status == 0
+    proxy.break_once(where, fault)
+    ran = merge()
+    assert ran.status == 0, ran.err
+    assert proxy.times == 0
+    assert len(on_hub.commits) == 2
+    assert on_hub.tags == {"v1.0.0": on_hub.commits[0]}
+
+
+def test_a_merge_that_was_stopped_is_finished_by_the_same_command(
+    proxied: tuple[HubPlace, Proxy], merge: Callable[..., Ran]
+) -> None:
+    on_hub, proxy = proxied
+    on_hub.make_repo()
+    assert on_hub.push("--pr").status == 0
+    proxy.break_once("POST /api/models/" + on_hub.repo + "/tag/", "403")
+    assert merge().status == 2
+    assert on_hub.tags == {}
+    again = merge()
+    assert again.status == 0, again.err
+    assert "this continues a merge that stopped at" in again.err
+    assert len(on_hub.commits) == 2
+    assert on_hub.tags == {"v1.0.0": on_hub.commits[0]}
+
+
+def test_a_pull_request_that_got_another_commit_is_not_merged(
+    proposed: HubPlace, merge: Callable[..., Ran]
+) -> None:
+    proposed.api.create_commit(
+        proposed.repo,
+        [CommitOperationAdd("backdoor.py", b"import os\n")],
+        commit_message="one more",
+        revision="refs/pr/1",
+    )
+    ran = merge()
+    assert ran.status == 1
+    assert "is not one commit on top of main" in ran.err
+    assert (len(proposed.commits), proposed.tags) == (1, {})
+
+
+def test_a_pull_request_with_other_files_is_not_merged(on_hub: HubPlace, merge: Callable[..., Ran]) -> None:
+    """The log names pull request 1, and somebody else's is number 1."""
+    on_hub.make_repo(private=False)
+    assert on_hub.push("--pr").status == 0
+    log = on_hub.place.root / "release" / "tiny" / "log.jsonl"
+    on_hub.api.create_commit(
+        on_hub.repo,
+        [CommitOperationAdd("README.md", b"---\nlicense: mit\n---\n")],
+        commit_message="another",
+        create_pr=True,
+    )
+    log.write_text(log.read_text().replace('"pull_request": 1', '"pull_request": 2'))
+    ran = merge()
+    assert ran.status == 1
+    assert '"manifest.json" is missing' in ran.err
+    assert (len(on_hub.commits), on_hub.tags) == (1, {})
+
+
+def test_a_pull_request_is_not_merged_into_a_main_that_moved(
+    proposed: HubPlace, merge: Callable[..., Ran]
+) -> None:
+    publish_by_hand(proposed.api, proposed.repo, other__txt="theirs")
+    ran = merge()
+    assert ran.status == 1
+    assert "is not one commit on top of main as it is now" in ran.err
+    assert proposed.tags == {}
+
+
+def test_a_closed_pull_request_is_not_merged(proposed: HubPlace, merge: Callable[..., Ran]) -> None:
+    proposed.api.change_discussion_status(proposed.repo, 1, "closed")
+    ran = merge()
+    assert ran.status == 1
+    assert "pull request 1 of" in ran.err
+    assert "is closed" in ran.err
+    assert proposed.tags == {}
+
+
+def test_a_record_that_was_changed_since_is_refused(proposed: HubPlace, merge: Callable[..., Ran]) -> None:
+    file = proposed.place.root / "release" / "tiny" / "1.0.0" / "manifest.json"
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes().replace(b'"standin": false', b'"standin": true'))
+    ran = merge()
+    assert ran.status == 1
+    assert "is not what was proposed as tiny@1.0.0" in ran.err
+
+
+def test_a_server_that_only_the_log_names_is_not_contacted(
+    proposed: HubPlace, run_zoo: Callable[..., Ran]
+) -> None:
+    ran = run_zoo("--zoo", proposed.place.root, "merge", "tiny@1.0.0")
+    assert ran.status == 2
+    assert f"if you trust that server with your token, add: --to {proposed.url}" in ran.err
+
+
+def test_nothing_that_was_not_proposed_is_merged(on_hub: HubPlace, merge: Callable[..., Ran]) -> None:
+    ran = merge()
+    assert ran.status == 2
+    assert 'nothing was proposed as "tiny@1.0.0"' in ran.err

@@ -1,0 +1,74 @@
+"""A signed release on a hub, and a stranger who has its address and a public key."""
+# ruff: noqa: F401, F811 - fixtures are imported, and named again as parameters
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.release.hub_place import HubPlace, hub, on_hub
+from tests.trust.conftest import Keys
+
+
+def stranger(
+    on_hub: HubPlace, author: Keys, folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str
+) -> Ran:
+    """Verify the version from an empty folder."""
+    folder.mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    source = f"hf://{on_hub.repo}@v1.0.0"
+    trusted = ("--endpoint", on_hub.hub.url, "--signature", "--key", str(author.public))
+    return on_hub.place.run("verify", source, *trusted, *args)
+
+
+def test_a_stranger_verifies_a_signed_release_and_every_byte_of_it(
+    on_hub: HubPlace, author: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = on_hub.push("--sign-key", str(author.private))
+    assert ran.status == 0, ran.out + ran.err
+    assert "model.sig" in on_hub.files
+    by_header = stranger(on_hub, author, tmp_path / "clean", monkeypatch)
+    assert by_header.status == 0, by_header.out + by_header.err
+    assert "7 files; the sha256 of model.safetensors as reported by the hub" in by_header.out
+    deep = stranger(on_hub, author, tmp_path / "clean", monkeypatch, "--deep")
+    assert deep.status == 0, deep.out + deep.err
+    assert "as reported by the hub" not in deep.out
+
+
+def test_releasing_a_signed_version_again_changes_nothing(on_hub: HubPlace, author: Keys) -> None:
+    signed = ("--sign-key", str(author.private))
+    assert on_hub.push(*signed).status == 0
+    before = on_hub.commits, on_hub.tags, on_hub.log
+    again = on_hub.push(*signed)
+    assert (again.status, "skipped: published already, signed" in again.out) == (0, True)
+    assert (on_hub.commits, on_hub.tags, on_hub.log) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "manifest.json", "model.sig", "extra.md"]
+)
+def test_a_file_that_somebody_changed_under_a_moved_tag_is_named(
+    on_hub: HubPlace, author: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert on_hub.push("--sign-key", str(author.private)).status == 0
+    raw = b"{}"
+    if name != "extra.md":
+        raw = (
+            bytearray((on_hub.place.root / "checkpoint" / name).read_bytes())
+            if name
+            in (
+                "config.json",
+                "model.safetensors",
+            )
+            else bytearray((on_hub.place.root / "release/tiny/1.0.0" / name).read_bytes())
+        )
+        raw[-2] ^= 1
+    on_hub.api.upload_file(path_or_fileobj=bytes(raw), path_in_repo=name, repo_id=on_hub.repo)
+    on_hub.api.delete_tag(on_hub.repo, tag="v1.0.0")
+    on_hub.api.create_tag(on_hub.repo, tag="v1.0.0")
+    ran = stranger(on_hub, author, tmp_path / "clean", monkeypatch, "--deep")
+    assert ran.status == 1
+    code = "P001" if name == "model.sig" else "P002"
+    assert f'error {code} "{name}":' in ran.out

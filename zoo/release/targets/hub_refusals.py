@@ -1,0 +1,91 @@
+"""What went wrong with a hub, for the person who releases: what happened, and what to do next. An answer that
+stops a release has words of its own; none of them shows the token."""
+
+from __future__ import annotations
+
+from huggingface_hub.errors import HfHubHTTPError, OIDCError
+
+from zoo.errors import ReleaseRefusedError, TargetUnusableError, ZooError
+from zoo.printable import printable
+
+# What reading an answer raises that is not that of a hub.
+_STRANGE = (ValueError, KeyError, TypeError, AttributeError)
+
+
+def explained(what: str, error: BaseException, endpoint: str, repo: str, token: str) -> BaseException:
+    """``error``, or the one that caused it, as a message. ``what`` was asked for. What is not about the hub
+    (a file of this machine, a fault of the tool) is left as it is."""
+    chain: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in chain:
+        chain.append(link)
+        link = link.__cause__
+    for each in chain:
+        if isinstance(each, ZooError):
+            return each
+        if isinstance(each, HfHubHTTPError):
+            said = each.server_message or ""
+            said = said.replace(token, "(the token)") if token else said
+            return refusal(what, each.response.status_code, said, endpoint, repo)
+    if isinstance(error, OIDCError):
+        return TargetUnusableError(
+            f"trusted publishing gave no token: {printable(str(error), keep='', limit=200)}",
+            hint="see HF_OIDC_RESOURCE, and the trusted publishers in the settings of the repository",
+        )
+    if isinstance(error, _STRANGE):
+        return TargetUnusableError(
+            f"{what}: the answer of {endpoint} is not that of a hub ({type(error).__name__})",
+            hint="check --to: it must be the address of a hub",
+        )
+    return error
+
+
+def refusal(what: str, status: int, said: str, endpoint: str, repo: str) -> ZooError:
+    """The error that an answer of ``status`` (4xx) is; ``said`` is what the hub gives as a reason."""
+    said = f": {printable(said, keep='', limit=200)}" if said else ""
+    page = f"{endpoint}/{repo}"
+    match status:
+        case 401:
+            return TargetUnusableError(
+                f"{what}: {endpoint} does not accept the token (401){said}",
+                hint="log in again: hf auth login; or set HF_TOKEN to a token of a member of "
+                f"{repo.partition('/')[0]}",
+            )
+        case 402:
+            return TargetUnusableError(
+                f"{what}: the quota of the account is used up (402){said}", hint=f"see {page}/settings"
+            )
+        case 403:
+            return TargetUnusableError(
+                f"{what}: the token may not do this (403){said}",
+                hint=f"use a token that may write to {repo}, or propose the release: --pr",
+            )
+        case 404:
+            return TargetUnusableError(
+                f"{what}: {endpoint} has none, or hides it from this token (404){said}",
+                hint="check repo: in the recipe; a private repository needs a member's token",
+            )
+        case 409:
+            return ReleaseRefusedError(
+                f"{what}: it is in the way of something that is there (409){said}",
+                hint=f"look at {page}, then run the same command again",
+            )
+        case 412:
+            return moved(repo, said)
+        case 413:
+            return TargetUnusableError(
+                f"{what}: it is too large for {endpoint} (413){said}",
+                hint="a proxy in front of the hub may have a limit: raise it",
+            )
+        case _:
+            return TargetUnusableError(
+                f"{what}: {endpoint} refuses it ({status}){said}", hint=f"look at {page}"
+            )
+
+
+def moved(repo: str, said: str = "") -> ReleaseRefusedError:
+    """The error for a branch that is not where it was when the release was planned."""
+    return ReleaseRefusedError(
+        f"main of {repo} moved while this release ran (412){said}: somebody else committed",
+        hint="nothing was overwritten: run the same command again, and it builds on what is there now",
+    )

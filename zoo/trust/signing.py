@@ -1,0 +1,243 @@
+"""Signatures in the form of OpenSSF model signing 1.0: a Sigstore bundle over the list of all files with
+their sha256 (an in-toto statement in a DSSE envelope).
+
+Our digests go in as they are: the library would hash every file again. For that, and for signatures that are
+the same each time, private names of ``model_signing`` are needed. This module is the only one that touches
+them; what it writes, the stock ``model_signing verify`` accepts.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from zoo.checkpoint.jsonfile import MalformedJson, Repeated, decode
+from zoo.digests import canonical_json
+from zoo.errors import UsageError, ZooError
+from zoo.printable import printable, quoted
+from zoo.trust.keys import SigningKey, Trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The library's word for "the file itself", where one file is signed and not a folder.
+ITSELF = "."
+_PAYLOAD_TYPE = "application/vnd.in-toto+json"
+_STATEMENT = frozenset({"_type", "subject", "predicateType", "predicate"})
+_PREDICATE = frozenset({"serialization", "resources"})
+_RESOURCE = frozenset({"name", "algorithm", "digest"})
+
+
+class MissingLibraryError(ZooError):
+    """The extra ``sign`` is not installed, so that nothing can be signed or checked."""
+
+
+class InvalidSignatureError(Exception):
+    """A signature proves nothing: it is malformed, of nobody who is trusted, or of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a valid signature says. ``by`` signed ``name``: ``files`` maps each path to its sha256."""
+
+    by: str
+    name: str
+    files: Mapping[str, str]
+
+
+def sign(name: str, files: Mapping[str, str], key: SigningKey, ignored: Iterable[str] = ()) -> bytes:
+    """The signature over ``files`` (path -> sha256), which are together called ``name``; the same bytes each
+    time. ``ignored`` are paths that a verifier shall not look at, such as that of the signature.
+
+    Raises:
+        UsageError: the key cannot be used.
+        MissingLibraryError: the extra ``sign`` is not installed.
+    """
+    with _library():
+        from model_signing import manifest
+        from model_signing._hashing.hashing import Digest
+        from model_signing._signing.signing import Payload
+
+    items = [
+        manifest.FileManifestItem(path=PurePosixPath(path), digest=Digest("sha256", bytes.fromhex(sha256)))
+        for path, sha256 in files.items()
+    ]
+    form = manifest._FileSerialization("sha256", ignore_paths=map(Path, ignored))
+    return _envelope(Payload(manifest.Manifest(name, items, form)), key)
+
+
+def refuse_unusable(key: SigningKey) -> None:
+    """Make sure that ``key`` can sign, without signing anything.
+
+    Raises as :func:`sign` does.
+    """
+    with _library():
+        import model_signing.signing  # noqa: F401
+    _signer(key)
+
+
+def verify(raw: bytes, trusted: Iterable[Trusted]) -> Signed:
+    """What the signature ``raw`` says, if one of ``trusted`` made it.
+
+    The form is strict: a field that the signature itself does not cover has the one value that it may have,
+    so that no change of the file goes unseen.
+
+    Raises:
+        InvalidSignatureError: it proves nothing; the message says why.
+        MissingLibraryError: the extra ``sign`` is not installed.
+    """
+    document = _document(raw)
+    reasons: list[str] = []
+    for each in trusted:
+        try:
+            listed = _verified(document, each)
+        except InvalidSignatureError as error:
+            reasons.append(f"{each.name}: {error}")
+        else:
+            return Signed(each.name, *_content(document, listed))
+    raise InvalidSignatureError("; ".join(reasons))
+
+
+def _envelope(payload: Any, key: SigningKey) -> bytes:
+    """``payload`` signed, as the text of a bundle. The library would write the fields of the payload in an
+    order of its own each time, and draw a random number for each signature (RFC 6979 needs none)."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from google.protobuf.json_format import MessageToDict
+    from model_signing._signing import sign_ec_key, sign_sigstore_pb
+
+    signer = _signer(key)
+    text = canonical_json(MessageToDict(payload.statement.pb))
+    algorithm = sign_ec_key.get_ec_key_hash(signer._private_key.public_key())
+    signature = signer._private_key.sign(
+        sign_sigstore_pb.pae(text), ec.ECDSA(algorithm, deterministic_signing=True)
+    )
+    bundle = {
+        "mediaType": sign_sigstore_pb._BUNDLE_MEDIA_TYPE,
+        "verificationMaterial": json.loads(signer._get_verification_material().to_json()),
+        "dsseEnvelope": {
+            "payload": base64.b64encode(text).decode(),
+            "payloadType": _PAYLOAD_TYPE,
+            "signatures": [{"sig": base64.b64encode(signature).decode(), "keyid": ""}],
+        },
+    }
+    return json.dumps(bundle, indent=2, sort_keys=True).encode() + b"\n"
+
+
+def _signer(key: SigningKey) -> Any:
+    from cryptography import x509
+    from model_signing._signing import sign_certificate, sign_ec_key
+
+    try:
+        if key.chain is None:
+            return sign_ec_key.Signer(key.path)
+        signer = sign_certificate.Signer(key.path, key.chain, [key.chain])
+        # The library wants the issuers in a file of their own; ours is in the order of every TLS server.
+        signer._trust_chain = x509.load_pem_x509_certificates(key.chain.read_bytes())[1:]
+    except (ValueError, TypeError, AttributeError) as error:
+        place = quoted(str(key.path)) + (f" with {quoted(str(key.chain))}" if key.chain else "")
+        raise UsageError(
+            f"{place} cannot be used to sign: {printable(str(error), keep='', limit=200)}",
+            hint="use a key on the curve P-256, P-384 or P-521, and the certificate of this key",
+        ) from None
+    return signer
+
+
+def _document(raw: bytes) -> Mapping[str, Any]:
+    """The bundle, if it has exactly the fields of one that was made with a key or a certificate."""
+    try:
+        document = decode(raw)
+    except MalformedJson as error:
+        raise InvalidSignatureError(f"it is not JSON: {error.reason}") from None
+    if isinstance(document, Repeated):
+        raise InvalidSignatureError("a field is there twice")
+    try:
+        envelope, material = document["dsseEnvelope"], document["verificationMaterial"]
+        [signature] = envelope["signatures"]
+        expected = {
+            "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
+            "verificationMaterial": _material(material),
+            "dsseEnvelope": {
+                "payload": _base64(envelope["payload"]),
+                "payloadType": _PAYLOAD_TYPE,
+                "signatures": [{"sig": _base64(signature["sig"]), "keyid": ""}],
+            },
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidSignatureError("it is no bundle of a signature by a key or a certificate") from None
+    if document != expected:
+        raise InvalidSignatureError("it has a field, or a value, that no signature of this kind has")
+    return expected
+
+
+def _material(material: Mapping[str, Any]) -> dict[str, Any]:
+    if "publicKey" in material:
+        return {"publicKey": {"hint": str(material["publicKey"]["hint"])}, "tlogEntries": []}
+    certificates = material["x509CertificateChain"]["certificates"]
+    chain = [{"rawBytes": _base64(each["rawBytes"])} for each in certificates]
+    return {"x509CertificateChain": {"certificates": chain}, "tlogEntries": []}
+
+
+def _base64(text: str) -> str:
+    """``text`` in the one way to write it: unused bits could be changed unseen."""
+    return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+
+
+def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str]:
+    """The files that the library reads out of a signature, once it is valid."""
+    with _library():
+        from cryptography.exceptions import InvalidSignature
+        from model_signing._signing import sign_certificate, sign_ec_key, sign_sigstore_pb
+        from OpenSSL import crypto
+        from sigstore_models.bundle.v1 import Bundle
+
+    if trusted.is_authority != ("x509CertificateChain" in document["verificationMaterial"]):
+        made = "a key" if trusted.is_authority else "a certificate"
+        raise InvalidSignatureError(f"it was made with {made}, and what is trusted is none")
+    try:
+        verifier = (
+            sign_certificate.Verifier([trusted.path])
+            if trusted.is_authority
+            else sign_ec_key.Verifier(trusted.path)
+        )
+        signed = verifier.verify(sign_sigstore_pb.Signature(Bundle.from_dict(dict(document))))
+    except InvalidSignature:
+        raise InvalidSignatureError("the signature is not one over this content") from None
+    except crypto.X509StoreContextError as error:
+        raise InvalidSignatureError(f"its certificate is not trusted: {error}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+        raise InvalidSignatureError(printable(str(error), keep="", limit=200).rstrip(". ")) from None
+    return {each.identifier: each.digest.digest_hex for each in signed.resource_descriptors()}
+
+
+def _content(document: Mapping[str, Any], listed: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """Name and files of a signed statement: files by their sha256, in full, and nothing that is left out."""
+    statement = decode(base64.b64decode(document["dsseEnvelope"]["payload"]))
+    predicate = statement["predicate"]
+    resources = predicate["resources"]
+    whole = (
+        statement.keys() == _STATEMENT
+        and predicate.keys() == _PREDICATE
+        and predicate["serialization"].get("method") == "files"
+        and all(each.keys() == _RESOURCE and each["algorithm"] == "sha256" for each in resources)
+        and {each["name"]: each["digest"] for each in resources} == listed
+        and len(resources) == len(listed)
+    )
+    if not whole:
+        raise InvalidSignatureError("it signs something else than a list of files with their sha256")
+    return str(statement["subject"][0]["name"]), listed
+
+
+@contextmanager
+def _library() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingLibraryError(
+            f"signatures need a library that is not here ({error.name})",
+            hint="install it: pip install 'draft-zoo[sign]'",
+        ) from None
