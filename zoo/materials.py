@@ -12,7 +12,6 @@ from zoo.checkpoint.compare import unchanged_tensors
 from zoo.checkpoint.folder import CONFIG_NAME
 from zoo.checkpoint.maps import read_maps
 from zoo.checkpoint.model import Checkpoint
-from zoo.checkpoint.target import open_target, rows_like
 from zoo.recipe.data import load_data
 from zoo.remote.address import is_remote
 from zoo.rules import Absent, Level, Subject
@@ -79,6 +78,8 @@ def _with_target(subject: Subject, zoo: Zoo | None, named: str | None, sources: 
         # Only what it is, not its tokens: its tables have gigabytes.
         path = sources.open(source).root / CONFIG_NAME
         source = source.rstrip("/") + "/"
+    from zoo.checkpoint.target import open_target
+
     target, reason, found = open_target(path, source)
     if file is not None:
         found = tuple(replace(each, related=(file.where("/repo"),)) for each in found)
@@ -101,6 +102,8 @@ def _with_bytes(subject: Subject) -> Subject:
     mask, embedding = subject.mask, subject.embedding
     if embedding is None:
         return subject
+    from zoo.checkpoint.target import rows_like
+
     twins = rows_like(embedding, mask.value) if mask is not None and mask.value < embedding.rows else ()
     return replace(subject, mask_twins=twins)
 

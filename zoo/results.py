@@ -31,6 +31,11 @@ class Outcome(StrEnum):
     NOT_CHECKED = "not_checked"
 
 
+def no_evidence(gate: str) -> str:
+    """Why a gate was not checked for which there is no record at all, in the words of a manifest."""
+    return f"no {gate} evidence for this checkpoint"
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """A place: a file and, as far as they are known, line and column (from 1), JSON pointer, tensor name."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from zoo import __version__, rules
 from zoo.checkpoint.model import Checkpoint
-from zoo.digests import engine_digest
 from zoo.errors import UnreadableError
 from zoo.materials import gather
 from zoo.recipe.load import Loaded, load_recipe
-from zoo.recipe.model import UNKNOWN
+from zoo.recipe.model import UNKNOWN, Recipe
 from zoo.recipe.training import load_training
 from zoo.results import Finding, Report
 from zoo.rules import Absent, Level, Subject
@@ -22,6 +21,7 @@ from zoo.workspace import Zoo
 
 if TYPE_CHECKING:
     from zoo.checkpoint.scan import DeepPass
+    from zoo.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,7 @@ def verify_recipe(
     )
     subject = gather(_scan(subject, level, deep), level, zoo, target, sources)
     if loaded.recipe is not None:
-        from zoo.evidence import load_evidence
-
-        evidence, found = load_evidence(zoo, loaded.recipe, _digest(subject))
+        evidence, found = _evidence(zoo, loaded.recipe, subject)
         subject = replace(subject, evidence=evidence, reported=subject.reported + found)
     return _verify(subject, {"recipe": name, "file": loaded.file}, level, strict)
 
@@ -164,10 +162,22 @@ def _digest(subject: Subject) -> str | None:
     """The checkpoint digest of the bytes that were read, or None at header level."""
     if subject.recipe is None or subject.scan is None:
         return None
+    from zoo.digests import engine_digest
+
     try:
         return engine_digest(subject.recipe, subject.scan.files.values())
     except ValueError:  # none of the declared files is there
         return None
+
+
+def _evidence(zoo: Zoo, recipe: Recipe, subject: Subject) -> tuple[tuple[Evidence, ...], tuple[Finding, ...]]:
+    """The evidence beside the recipe. What reads it is imported only where there is some: most recipes are
+    verified before anything was recorded."""
+    if not (zoo.release_folder(recipe.name, recipe.version) / "evidence").is_dir():
+        return (), ()
+    from zoo.evidence import load_evidence
+
+    return load_evidence(zoo, recipe, _digest(subject))
 
 
 def _verify(subject: Subject, facts: dict[str, Any], level: Level, strict: bool) -> Verification:

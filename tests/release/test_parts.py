@@ -112,10 +112,17 @@ def test_credentials_are_found_only_where_they_are() -> None:
     assert credentials.find(b"-----BEGIN PUBLIC KEY-----") is None
 
 
-def test_weights_are_not_searched_for_credentials(tmp_path: Path) -> None:
-    large = tmp_path / "weights"
-    large.write_bytes(b"hf_" + b"a" * 34 + bytes(5 * 1024 * 1024))
+def test_of_weights_the_header_is_searched_for_credentials(tmp_path: Path) -> None:
+    large, padding = tmp_path / "weights", bytes(5 * 1024 * 1024)
+    large.write_bytes(b"hf_" + b"a" * 34 + padding)
+    assert credentials.find_in_file(large) == "a Hugging Face token"
+    large.write_bytes(padding + b"hf_" + b"a" * 34)
     assert credentials.find_in_file(large) is None
+
+
+def test_the_token_in_use_is_found_whatever_its_shape() -> None:
+    assert credentials.find(b'{"note": "abc123"}', ["abc123"]) == "the very token that is in use"
+    assert credentials.find(b'{"note": "abc123"}', ["other"]) is None
 
 
 def test_the_steps_are_named_explained_and_write_only_at_the_end() -> None:

@@ -363,7 +363,7 @@ def test_names_that_differ_from_a_written_one_only_in_case_are_refused(place: Pl
     ("args", "said"),
     [
         (["--to", "s3://bucket"], "use --to dir:PATH"),
-        (["--to", "https://huggingface.co"], "use --to dir:PATH"),
+        (["--to", "ftp://huggingface.co"], "use --to dir:PATH"),
         (["--to", "dir:"], "dir: needs a path\n  -> use --to dir:PATH"),
         (["--unchecked", "speed=no"], "the gates are: static, bytes, replay, smoke"),
         (["--unchecked", "replay"], "one reason on one line"),

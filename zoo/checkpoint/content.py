@@ -11,9 +11,8 @@ import errno
 import os
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 SNIFFED_BYTES = 512  # an LFS pointer has about 130 bytes; HTML and JSON show themselves sooner
 
@@ -23,8 +22,7 @@ _LFS_SIZE = re.compile(rb"^size (\d{1,18})$", re.MULTILINE)
 _TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What a file turned out to be: a rule ``code``, a noun phrase, and the ``hint`` that mends it."""
 
     code: str

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.checkpoint.collect import Findings
 from zoo.checkpoint.jsonfile import JsonCodes, pointer, read_json
@@ -27,8 +26,7 @@ _SHARD = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors")
 _SAVE = "write shards and index together: model.save_pretrained(folder, max_shard_size=...)"
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """``weight_map``: tensor name -> shard file name. ``total_size``: as stated, in bytes of data, or
     None."""
 

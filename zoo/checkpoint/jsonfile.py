@@ -12,9 +12,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.checkpoint.collect import Findings
 from zoo.checkpoint.content import SNIFFED_BYTES, identify, open_regular, read_up_to
@@ -48,8 +47,7 @@ class Repeated(dict[str, Any]):
         self.keys_repeated = tuple(key for key, count in counts.items() if count > 1)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonCodes:
+class JsonCodes(NamedTuple):
     """The rule codes under which :func:`read_json` reports: not a JSON object, a duplicate key, NaN or
     Infinity."""
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from zoo.results import Finding
 
 
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """One entry of a safetensors header. ``dtype`` as the format spells it (``BF16``), ``begin`` and ``end``
     in bytes relative to the start of the data section."""
 
@@ -31,8 +30,7 @@ class TensorInfo:
         return self.end - self.begin
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """A parsed safetensors header. ``length`` is N, the size in bytes of the JSON text after the 8-byte
     prefix."""
 
@@ -50,8 +48,7 @@ class Header:
         return max((tensor.end for tensor in self.tensors.values()), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class WeightsFile:
+class WeightsFile(NamedTuple):
     """A ``*.safetensors`` file of the folder. ``header`` is None when it could not be understood."""
 
     name: str

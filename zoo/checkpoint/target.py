@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.checkpoint.index import INDEX_NAME, read_index
@@ -41,8 +41,7 @@ _ID = re.compile(r"[0-9]{1,12}")
 _SPECIAL = ("bos", "eos", "pad", "unk")
 
 
-@dataclass(frozen=True)
-class Embedding:
+class Embedding(NamedTuple):
     """Where the embedding of the tokens is: ``start`` is the offset of row 0 in ``path``, a row has
     ``row_bytes``."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 
 import click
 
@@ -14,6 +15,8 @@ from zoo.printable import printable
 
 # What a shell sees of a tool that SIGPIPE ended. Not 0: nobody knows what the unread rest would have said.
 PIPE_CLOSED = 141
+# Shorter values of variables called *TOKEN* are settings (HF_HUB_DISABLE_IMPLICIT_TOKEN=1), not secrets.
+_TOKEN_LENGTH = 8
 
 _NEXT_ACTION = {
     errno.ENOSPC: "free some space, or name another place",
@@ -66,9 +69,22 @@ def explain(error: BaseException) -> int:
             return explain(KeyboardInterrupt())
     import traceback  # hardly ever needed, and slow to load
 
-    traceback.print_exception(error)
+    _say_raw("".join(traceback.format_exception(error)))
     _say("this is a fault of the tool itself", "please report it with the lines above")
     return 2
+
+
+def _say_raw(report: str) -> None:
+    """A traceback, which may quote anything, without the tokens of this process and this user."""
+    from zoo.release.credentials import hidden
+
+    known = [value for name, value in os.environ.items() if "TOKEN" in name and len(value) >= _TOKEN_LENGTH]
+    if "huggingface_hub" in sys.modules:
+        from huggingface_hub import get_token
+
+        with suppress(Exception):  # the report of one fault must not end in another
+            known.append(get_token() or "")
+    click.echo(hidden(report, known), err=True, nl=False)
 
 
 def _say(message: str, hint: str) -> None:

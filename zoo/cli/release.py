@@ -131,6 +131,7 @@ def _sign_key(key: str | None, certificate: str | None) -> SigningKey | None:
 
 def _reasons(words: tuple[str, ...]) -> dict[str, str]:
     """``--unchecked GATE=REASON`` as gate -> reason."""
+    from zoo.release.credentials import find
     from zoo.release.gates import GATES
 
     reasons: dict[str, str] = {}
@@ -144,6 +145,11 @@ def _reasons(words: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(
                 f"--unchecked {gate}: one reason on one line is needed",
                 hint=f'write --unchecked {gate}="why it was not run"',
+            )
+        if (kind := find(reason.encode())) is not None:
+            raise UsageError(
+                f"--unchecked {gate}: the reason holds {kind}",
+                hint="revoke it: the history of the shell has it by now",
             )
         reasons[gate] = reason.strip()
     return reasons

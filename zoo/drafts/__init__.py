@@ -6,16 +6,15 @@ The inventory needs no weights, no GPU and no torch: it is a pure function of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 NBYTES = {"BF16": 2, "F16": 2, "F32": 4, "I64": 8, "BOOL": 1}
 # As recipes and configs spell a dtype, and as a safetensors header does.
 HEADER_DTYPE = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
+class TensorSpec(NamedTuple):
     """What a tensor must be: ``dtype`` as a safetensors header spells it, ``shape`` as torch orders it,
     [out, in]."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.drafts import (
     Inventory,
@@ -40,8 +39,7 @@ def nothing(config: Mapping[str, Any], dtype: str) -> Inventory:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """A kind of draft.
 
     ``describes`` says whether a config speaks of it, given that no family before it in FAMILIES claims it.

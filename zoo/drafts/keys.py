@@ -11,8 +11,7 @@ is in the list.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Path = tuple[str, ...]
 
@@ -47,16 +46,14 @@ _ANY_MODEL = (
 ).split()
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(NamedTuple):
     """A config value and the JSON pointer where it stands."""
 
     value: Any
     pointer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """What engines read from the config.json of a kind of draft.
 
     ``blocks`` are the objects below the top level that are read; ``own`` is the one with the draft's own

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from zoo.printable import quoted
 
@@ -44,8 +44,7 @@ _LEFTOVERS = re.compile(r"rotary_emb\.inv_freq$|(^|\.)verifier_(lm_head|norm)\.|
 _BORROWED = re.compile(r"(^|\.)(embed_tokens|lm_head)\.weight$")
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(NamedTuple):
     """What is known of an unexpected name.
 
     ``native`` is the expected name that it stands for, if any; ``parts`` those that are fused in it, in the

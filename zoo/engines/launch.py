@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.engines.vllm import SPECULATIVE_CONFIG
 from zoo.recipe.model import ModelRef, Profile
@@ -31,8 +30,7 @@ _REVISION_FLAGS = {
 _BUILT = "{speculative_config}"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One word after the program, and the index of the profile's argument that says it."""
 
     text: str

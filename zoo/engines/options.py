@@ -7,10 +7,10 @@ released wheel, without importing it. Help texts are left out.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
@@ -22,8 +22,7 @@ _FOLDER = Path(__file__).parent / "snapshots"
 Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One argument of an engine, as argparse holds it.
 
     Attributes:
@@ -68,10 +67,10 @@ class Option:
     def as_json(self) -> dict[str, Any]:
         """The attributes that differ from their defaults, in the order above."""
         document: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value != each.default or type(value) is not type(each.default):
-                document[each.name] = list(value) if isinstance(value, tuple) else value
+        for name, value in self._asdict().items():
+            default = self._field_defaults.get(name, ...)
+            if value != default or type(value) is not type(default):
+                document[name] = list(value) if isinstance(value, tuple) else value
         return document
 
 

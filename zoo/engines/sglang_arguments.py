@@ -6,7 +6,7 @@ Each entry was read in the wheel in which it begins or ends and in 0.5.14 and 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
@@ -25,8 +25,7 @@ _PP = ("--pp-size", "--pipeline-parallel-size")
 _WINDOW = "--speculative-draft-window-size"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument: ``flags`` are its spellings, ``given`` says whether a command runs into it."""
 
     flags: tuple[str, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from zoo.checkpoint.jsonfile import JsonCodes, read_json
-from zoo.digests import sha256_file
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
 from zoo.recipe.validate import pointer
@@ -24,8 +24,7 @@ SIZE_LIMIT = 64 * 1024 * 1024
 _CODES = JsonCodes("R041", "R041", "R041")
 
 
-@dataclass(frozen=True)
-class DataManifest:
+class DataManifest(NamedTuple):
     """One manifest. ``file`` as a person would write it, ``sha256`` of the file itself."""
 
     file: str
@@ -94,6 +93,8 @@ def _load(zoo: Zoo, recipe: Recipe, name: str, place: str) -> tuple[DataManifest
             break  # a wrong list has as many errors as entries
     if document is None or findings:
         return None, tuple(findings)
+    from zoo.digests import sha256_file
+
     conversations = frozenset(document["conversations"])
     name, normalisation = document["name"], document["normalisation"]
     return DataManifest(file, sha256_file(path), name, normalisation, conversations), ()

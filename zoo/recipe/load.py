@@ -7,9 +7,8 @@ key. The merged result is validated, and each finding points at the file that sa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import InvalidRecipeError, NoSuchRecipeError, UnreadableError
@@ -26,8 +25,7 @@ MAX_EXTENDS = 8
 T = TypeVar("T", Target, Profile)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """What loading a recipe gave. ``recipe`` is None when the findings make it unusable."""
 
     name: str

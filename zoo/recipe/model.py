@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -111,8 +111,7 @@ class Draft:
     config: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     run: str
     checkpoint: str
     step: int | Unknown
@@ -120,8 +119,7 @@ class Training:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(NamedTuple):
     repo: str
     revision: str
     config: str
@@ -142,8 +140,7 @@ class Claim:
     evidence: str
 
 
-@dataclass(frozen=True)
-class Caveat:
+class Caveat(NamedTuple):
     """A sentence of the card, or the ``code`` of an engine hazard whose sentence it is; with the engine
     versions it holds for."""
 
@@ -153,8 +150,7 @@ class Caveat:
     versions: SpecifierSet
 
 
-@dataclass(frozen=True)
-class Waiver:
+class Waiver(NamedTuple):
     code: str
     reason: str
     until: date

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -45,8 +44,7 @@ _WORDS: dict[str, bool | None] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A leaf: its source text, and whether it was written plain (without quotes)."""
 
     text: str
@@ -65,14 +63,12 @@ class Scalar:
         return float(self.text) if _FLOAT.fullmatch(self.text) else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     items: list[Node]
     where: Where
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """``entries`` by key, ``keys`` the place of each key."""
 
     entries: dict[str, Node]
@@ -87,10 +83,10 @@ class Refused(Exception):
     """The text is not YAML, or uses a part of YAML that recipes do not use."""
 
 
-@dataclass
 class _Reader:
-    file: str
-    findings: list[Finding] = field(default_factory=list)
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.findings: list[Finding] = []
 
     def place(self, event: Event) -> Where:
         return Where(self.file, event.start_mark.line + 1, event.start_mark.column + 1)

@@ -13,6 +13,8 @@ from pathlib import Path
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import ReleaseRefusedError
 
+_HIDDEN = "(a secret)"
+_BEARER = re.compile(rb"(?i)(?<=\bbearer )\S+")
 # Texts of a checkpoint (config, card, index) and the headers of weights are far smaller.
 _SIZE_LIMIT = 4 * 1024 * 1024
 # As the issuers document them: huggingface.co/docs/hub/security-tokens, AWS IAM identifiers, GitHub token
@@ -40,6 +42,17 @@ def find_in_file(path: Path, known: Iterable[str] = ()) -> str | None:
     """
     with open_regular(path) as file:
         return find(read_up_to(file, _SIZE_LIMIT), known)
+
+
+def hidden(text: str, known: Iterable[str] = ()) -> str:
+    """``text`` without credentials: those in use (``known``), those of a known shape, and what follows
+    "Bearer"."""
+    for secret in sorted((each for each in known if each), key=len, reverse=True):
+        text = text.replace(secret, _HIDDEN)
+    raw = _BEARER.sub(_HIDDEN.encode(), text.encode(errors="surrogateescape"))
+    for shape in _SHAPES.values():
+        raw = shape.sub(_HIDDEN.encode(), raw)
+    return raw.decode(errors="surrogateescape")
 
 
 def refusal(place: str, kind: str) -> ReleaseRefusedError:

@@ -37,7 +37,12 @@ def _git(zoo: Zoo, *args: str) -> str | None:
     """What ``git ARGS`` prints in the zoo, or None if it fails. Nothing that the repository could name is
     run, and nothing is written (git status would refresh the index)."""
     quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", str(zoo.root)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # Nor does it get a token: it needs none.
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") and "TOKEN" not in name
+    }
     try:
         ran = subprocess.run(
             ["git", "--no-optional-locks", *quiet, *args],

@@ -6,7 +6,6 @@ Read in 0.33.0: entrypoints/common/cli_args.py and engine/arg_utils.py. The mach
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import Any
 
 from zoo.engines.extract.arguments import Recorder, converter_name, python_toggle
@@ -85,7 +84,7 @@ def _with_parsers(static: Static, option: Option) -> Option:
         return option
     package, table = _PARSERS[option.dest]
     known = static.lookup(static.source.needed(package), table)
-    return replace(option, known=tuple(sorted(known)))
+    return option._replace(known=tuple(sorted(known)))
 
 
 def _toggle(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

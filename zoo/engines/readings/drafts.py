@@ -4,8 +4,7 @@ they are."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zoo.drafts.family import NotInventoriedError
 from zoo.engines.readings import KNOWN, EngineReading, Tensors, reading_of
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from zoo.checkpoint.target import TargetModel
 
 
-@dataclass(frozen=True)
-class DraftView:
+class DraftView(NamedTuple):
     """A draft as an engine would meet it. ``implied``: by a recipe, no file was there. ``tensors`` is None
     where nobody can say which the draft has; ``target_type`` is the model_type of the target, where its files
     are at hand."""
@@ -41,8 +39,7 @@ class DraftView:
         )
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A reading that findings are about; ``profile`` is the one that pins the engine, if a recipe does."""
 
     reading: EngineReading
@@ -86,7 +83,7 @@ def before(draft: DraftView, target: TargetModel | None) -> DraftView:
     if target is None:
         return draft
     depth = target.layers if draft.target_layers is None else draft.target_layers
-    return replace(draft, target_layers=depth, target_type=target.model_type or None)
+    return draft._replace(target_layers=depth, target_type=target.model_type or None)
 
 
 def pinned(profile: Profile) -> tuple[str, str] | None:

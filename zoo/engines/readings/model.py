@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 # Tensor name -> dtype as a safetensors header spells it, shape.
 Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
@@ -31,8 +31,7 @@ class Missing(StrEnum):
     DEFAULT = "default"  # what it was built with: zeros, ones, or every draft id taken as a target id
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why the engine does not start. ``source`` is where its code says so; ``tensor`` the one it stops at,
     ``key`` the config key, where it is one."""
 
@@ -46,8 +45,7 @@ class Refusal:
         return {"kind": self.kind, "reason": self.reason, "source": self.source, "tensor": self.tensor}
 
 
-@dataclass(frozen=True)
-class LayerIds:
+class LayerIds(NamedTuple):
     """The target layers whose outputs the engine taps: ``after[i]`` is the layer after which (counted from 0;
     -1 is the embedding). ``guessed``: the engine makes them up. ``after`` is None where they depend on a
     target that is not known."""
@@ -111,8 +109,7 @@ class EngineReading:
         }
 
 
-@dataclass(frozen=True)
-class EngineProfile:
+class EngineProfile(NamedTuple):
     """What one engine version knows of drafts, as data. ``architectures`` maps each name in config.json that
     was read to (algorithm, class); ``layer_ids`` says, per algorithm, what the ids of a config mean."""
 

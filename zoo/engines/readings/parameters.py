@@ -6,9 +6,9 @@ Engines fuse q, k, v and gate, up; the parts keep the names that a file gives th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from zoo.engines.readings.model import Fate, Missing, Refusal
 
@@ -18,16 +18,14 @@ from zoo.engines.readings.model import Fate, Missing, Refusal
 Rule = Literal["exact", "rows", "columns", "vocabulary"]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A tensor as a file holds it: its name in the engine's own layout, and its shape [out, in]."""
 
     name: str
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter of the engine; ``parts`` maps a shard ("" where it is not fused) to what fills it. One
     that is not ``used`` is built and never computed with: it may hold anything."""
 
@@ -92,7 +90,7 @@ def norms(prefix: str, names: Iterable[str], size: int) -> dict[str, Parameter]:
 
 def unused(made: Mapping[str, Parameter], *names: str) -> dict[str, Parameter]:
     """The same parameters, of which the forward pass does not use ``names``."""
-    return {name: replace(each, used=each.used and name not in names) for name, each in made.items()}
+    return {name: each._replace(used=each.used and name not in names) for name, each in made.items()}
 
 
 def prefixed(prefix: str, made: Mapping[str, Parameter]) -> dict[str, Parameter]:

@@ -40,6 +40,10 @@ def explained(what: str, error: BaseException, endpoint: str, repo: str, token: 
     return error
 
 
+# What may find that the branch is not where it was; of anything else, 412 has no such meaning.
+_COMMITS = ("the commit", "the card", "the pull request", "the merge")
+
+
 def refusal(what: str, status: int, said: str, endpoint: str, repo: str) -> ZooError:
     """The error that an answer of ``status`` (4xx) is; ``said`` is what the hub gives as a reason."""
     said = f": {printable(said, keep='', limit=200)}" if said else ""
@@ -70,7 +74,7 @@ def refusal(what: str, status: int, said: str, endpoint: str, repo: str) -> ZooE
                 f"{what}: it is in the way of something that is there (409){said}",
                 hint=f"look at {page}, then run the same command again",
             )
-        case 412:
+        case 412 if what.startswith(_COMMITS):
             return moved(repo, said)
         case 413:
             return TargetUnusableError(

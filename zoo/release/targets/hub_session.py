@@ -73,6 +73,8 @@ class _Session(httpx.Client):
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """One request and its answer. Raises HubTroubleError."""
+        # Some methods of huggingface_hub pass timeout=None, which would be for ever.
+        request.extensions["timeout"] = self.timeout.as_dict()
         try:
             response = super().send(request, **options)
         except httpx.RequestError as error:
