@@ -6,7 +6,7 @@ BASE = .venv/.installed
 DEV = .venv/.installed-dev
 TORCH = .venv-torch/.installed
 
-.PHONY: help demo test test-base test-torch lint bench fuzz reliability cards clean
+.PHONY: help demo test test-base test-torch lint bench fuzz reliability docs cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -33,8 +33,11 @@ bench: $(DEV)  ## ratios against peers, measured in the same run
 fuzz: $(DEV)  ## a million mutated headers against the safetensors library (minutes)
 	.venv/bin/python -m tests.checkpoint.fuzz
 
-reliability: $(DEV)  ## every request of a release times every fault; writes docs/reliability.md (ten minutes)
+reliability: $(DEV)  ## every request of a release times every fault; writes docs/reliability.md (minutes)
 	.venv/bin/python -m tests.reliability.matrix
+
+docs: $(BASE)  ## write docs/cli.md and docs/rules.md again, which are made from the code
+	.venv/bin/python -m scripts.docs
 
 cards: $(BASE)  ## render the cards of this zoo again
 	@for recipe in recipes/*.yaml; do .venv/bin/zoo card "$$(basename "$$recipe" .yaml)"; done
