@@ -34,11 +34,11 @@ cat <<TXT
 What this proved
   verify   all 25 tensors are there with the right names, shapes and dtype; no NaN, nothing all zero;
            recipe = config.json = header = training manifest
-  launch   one pure function writes this command, the card's, and (later) the smoke test's
+  launch   one pure function writes this command, the card's, and the smoke test's
   card     every number is measured (with its evidence) or says that the author reported it
   release  the published bytes were read back and equal the manifest; the version can never change; the draft reaches
            its training number and no neighbour of its config is better (recorded by zoo replay, bound to these bytes)
-Not proved: that an engine serves it as well (smoke test). The card says so.
+Served    not here: the card shows the recorded smoke test of an engine; zoo smoke repeats it on your own GPU
 
 Where to look
   $demo/published/$name/1.0.0/README.md      the published card

@@ -387,9 +387,9 @@ def mutate(draft: Draft, kind: str, args: Json) -> Draft:
             places = {one: other, other: one}
             tensors = {places.get(name, name): spec for name, spec in tensors.items()}
         case "reshape":
-            tensors[args["tensor"]] = replace(tensors[args["tensor"]], shape=tuple(args["shape"]))
+            tensors[args["tensor"]] = tensors[args["tensor"]]._replace(shape=tuple(args["shape"]))
         case "recast":
-            tensors[args["tensor"]] = replace(tensors[args["tensor"]], dtype=args["dtype"])
+            tensors[args["tensor"]] = tensors[args["tensor"]]._replace(dtype=args["dtype"])
         case "duplicate":
             tensors[args["as"]] = tensors[args["tensor"]]
         case _:

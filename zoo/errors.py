@@ -6,7 +6,7 @@ it was asked to. Only ``zoo.cli.main`` turns an error into a message and an exit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zoo.results import Finding
@@ -21,6 +21,16 @@ class ZooError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickle does for other objects: exceptions are made again from ``args``, without the hint."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[ZooError], args: tuple[Any, ...], state: dict[str, Any]) -> ZooError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(ZooError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -163,10 +163,12 @@ def load_evidence(
     (K005, K006).
 
     With ``checkpoint_digest``, a record of other bytes is stale. A record whose basis is not the recipe's
-    present one is always stale; so is one that nobody of the zoo's signers has signed, where it has any.
+    present one is always stale; so is a smoke test on other hardware or of another target, and a record that
+    nobody of the zoo's signers has signed, where it has any.
 
     Raises:
-        ZooError: the key of a signer cannot be used, or nothing here can check signatures.
+        ZooError: the key of a signer cannot be used, or nothing here can check signatures; the weights of a
+            target in the zoo cannot be read.
     """
     found: list[Finding] = []
     records: list[Evidence] = []
@@ -174,9 +176,18 @@ def load_evidence(
         record, problems = read_evidence(path, zoo.shown(path), root=zoo.root)
         if record is not None and not problems:
             problems = tuple(_against_recipe(record, recipe, zoo.shown(path)))
-        found += problems
+        stale = ""
         if record is not None and not problems:
             stale = _stale(record, recipe, checkpoint_digest) or _other_prompts(record, recipe, zoo)
+            if record.kind == "smoke" and not stale:
+                from zoo.smoke.answering import against_recipe, unanswering
+
+                # Weights of the target are read where somebody has read those of the draft.
+                stale = unanswering(record, recipe, zoo, weights=checkpoint_digest is not None)
+                said = () if stale else against_recipe(record, recipe)
+                problems = _contradictory(said, zoo.shown(path))
+        found += problems
+        if record is not None and not problems:
             if zoo.signers:
                 from zoo.trust.policy import signer_of
 
@@ -273,8 +284,14 @@ def _problems(data: Mapping[str, Any], shown: str) -> tuple[Finding, ...]:
             )
             for error in errors[:10]
         )
+    return _contradictory(_impossible(data), shown)
+
+
+def _contradictory(messages: Iterable[str], shown: str) -> tuple[Finding, ...]:
     hint = "record the check again; evidence is never edited by hand"
-    return tuple(Finding(message, hint, Where(shown), code="K006") for message in _impossible(data))
+    return tuple(
+        Finding(printable(each, keep="", limit=300), hint, Where(shown), code="K006") for each in messages
+    )
 
 
 def _impossible(data: Mapping[str, Any]) -> Iterator[str]:
@@ -288,6 +305,10 @@ def _impossible(data: Mapping[str, Any]) -> Iterator[str]:
     for result in data["results"]:
         for message in _impossible_counts(result["measured"]):
             yield f"check {result['check']}: {message}"
+    if data["kind"] == "smoke":
+        from zoo.smoke.consistency import contradictions
+
+        yield from contradictions(data)
 
 
 def _impossible_counts(measured: Mapping[str, Any]) -> Iterator[str]:

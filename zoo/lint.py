@@ -17,7 +17,7 @@ from zoo.engines.commands import Command, Found
 from zoo.errors import UsageError
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
-from zoo.results import CheckResult, Finding, Outcome, Report
+from zoo.results import CheckResult, Finding, Outcome, Report, Severity
 from zoo.rules import RULES, Absent, Level, Subject, run
 from zoo.rules.launches import Launch, of_command
 
@@ -26,6 +26,8 @@ _MOST_COMMANDS = 200
 _MOST_WORDS = 4000
 # Linux hands no longer word to a program (MAX_ARG_STRLEN).
 _LONGEST_WORD = 128 * 1024
+# Rules whose findings say that an argument is not there, or what its absence means.
+_OF_WHAT_IS_ABSENT = frozenset("E002 E003 E030 E031 E035 E037 E039 L004".split())
 _HINT = "name it: --engine sglang==VERSION (known versions: zoo engines list)"
 
 
@@ -37,16 +39,22 @@ def lint(
     draft: Checkpoint | None = None,
     gpu: str = "",
     strict: bool = False,
+    severity: Mapping[str, Severity] | None = None,
 ) -> Report:
     """Judge every command of ``found``.
 
     A command is judged by every version of its engine in ``engines``; without one, by that of its container
     image or, else, of the first profile of ``recipe`` with this engine. ``recipe`` or ``draft`` is what the
-    commands are meant to serve.
+    commands are meant to serve. ``severity``: how much rules matter in the zoo of that recipe.
 
     Raises:
         UsageError: there is no command, there are too many, or nobody says which version runs one.
     """
+    if not found.commands and found.unread:
+        line = found.unread[0].line
+        what = "may start a server in a way that is not read (eval, a variable, a string)"
+        hint = "write the command out, or check it by itself"
+        raise UsageError(f"{quoted(found.file)}, line {line} {what}", hint=hint)
     if not found.commands:
         hint = "looked for sglang serve, vllm serve and python -m of their servers, in shell text or fences"
         raise UsageError(f"{quoted(found.file)} has no launch command", hint=hint)
@@ -66,8 +74,9 @@ def lint(
         if recipe
         else {"recipe": Absent("no recipe was given; add --recipe NAME", required=False)},
         today=date.today(),
+        severity=severity or {},
     )
-    results = tuple(_as_known(each, launches) for each in _run(subject))
+    results = tuple(_as_known(_as_complete(each, subject), launches) for each in _run(subject))
     return Report("command", _facts(found, launches, recipe), results, strict, f"draft-zoo {__version__}")
 
 
@@ -113,6 +122,28 @@ def _facts(found: Found, launches: Sequence[Launch], recipe: Recipe | None) -> M
     ]
     named = {} if recipe is None else {"recipe": recipe.name}
     return {"file": found.file, **named, "commands": commands}
+
+
+def _as_complete(result: CheckResult, subject: Subject) -> CheckResult:
+    """``result`` without what is wrong only if a variable beside the command (``$ARGS``) holds nothing: that
+    an argument is absent. Findings about the command as a whole are such, and those of some rules."""
+    open_places = {
+        (each.profile.file, each.where(index).line, each.where(index).pointer)
+        for each in subject.commands
+        if each.hidden_arguments
+        for index in range(-1, len(each.said))
+    }
+    kept = tuple(
+        each
+        for each in result.findings
+        if each.severity is Severity.NOTE
+        or (each.where.file, each.where.line, each.where.pointer) not in open_places
+        or (each.where.pointer != "/args" and result.code not in _OF_WHAT_IS_ABSENT)
+    )
+    gap = subject.gap("profiles")
+    if result.findings and not kept and gap is not None:
+        return CheckResult(result.code, Outcome.NOT_CHECKED, gap.reason, required=gap.required)
+    return replace(result, findings=kept)
 
 
 def _as_known(result: CheckResult, launches: Sequence[Launch]) -> CheckResult:

@@ -44,10 +44,12 @@ def verify_recipe(
     engines: tuple[tuple[str, str], ...] = (),
     deep: DeepPass | None = None,
     sources: Sources | None = None,
+    today: date | None = None,
 ) -> Verification:
     """Verify the draft of recipe ``name``; ``checkpoint`` names a folder instead of the recipe's own source,
     ``base`` and ``target`` those of base draft and target (or the target's config.json). ``sources`` opens
-    remote ones; without it they are not read. ``deep`` says how the bytes are read at deep level.
+    remote ones; without it they are not read. ``deep`` says how the bytes are read at deep level. Waivers
+    expire by ``today``, else by the clock.
 
     Raises:
         NoSuchRecipeError: the zoo has no such recipe.
@@ -76,7 +78,8 @@ def verify_recipe(
         engines=engines,
         reported=reported + (opened.findings if opened else ()),
         missing=missing,
-        today=date.today(),
+        today=today or date.today(),
+        severity=zoo.severity,
     )
     subject = gather(_scan(subject, level, deep), level, zoo, target, sources)
     if loaded.recipe is not None:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import NotAZooError, SettingsError
 from zoo.printable import quoted
+from zoo.results import Severity
 
 # A setting, and how to write it.
 _KNOWN = {
     "publish_to": 'publish_to = "dir:published"',
     "endpoints": 'endpoints = ["https://hub.example.com"]',
     "trust": 'trust = {signers = [{name = "alice", key = "keys/alice.pub"}]}',
+    "severity": 'severity = {R020 = "error"}',
 }
 _LISTS = ("endpoints",)
 MAX_SETTINGS_BYTES = 256 * 1024
@@ -38,13 +40,17 @@ class Signer(NamedTuple):
 class Zoo:
     """A zoo on disk. ``publish_to`` is the default of ``zoo release --to``, or ""; ``endpoints`` are the
     servers that a recipe may name as its source, beside huggingface.co; ``signers`` are those whose evidence
-    counts, and with none everybody's does."""
+    counts, and with none everybody's does. ``trust_root``: the folder that their keys are relative to, where
+    that is not the zoo (``zoo ci`` trusts whom the base of a change trusts). ``severity``: how much the
+    findings of a rule matter here, by its code."""
 
     root: Path
     settings_file: Path
     publish_to: str = ""
     endpoints: tuple[str, ...] = ()
     signers: tuple[Signer, ...] = ()
+    trust_root: Path | None = None
+    severity: Mapping[str, Severity] = field(default_factory=dict)
 
     @property
     def recipes(self) -> Path:
@@ -82,6 +88,7 @@ def find_zoo(start: Path) -> Zoo:
                     publish_to=settings.get("publish_to", ""),
                     endpoints=tuple(settings.get("endpoints", ())),
                     signers=_signers(file, settings.get("trust")),
+                    severity=_severity(file, settings.get("severity", {})),
                 )
     raise NotAZooError(
         f"{quoted(str(folder))} is not inside a zoo",
@@ -103,7 +110,7 @@ def _read(file: Path) -> Mapping[str, Any] | None:
             raise SettingsError(
                 f"{file}: unknown setting {quoted(key)}", hint=f"known settings are: {', '.join(_KNOWN)}"
             )
-        if key == "trust":
+        if key in ("trust", "severity"):
             continue
         lines = value if key in _LISTS and isinstance(value, list) else [value]
         if (key in _LISTS) != isinstance(value, list) or not all(map(_is_line, lines)):
@@ -135,6 +142,23 @@ def _signers(file: Path, trust: Any) -> tuple[Signer, ...]:
             hint=f"write it like this: {_KNOWN['trust']}",
         )
     return signers
+
+
+def _severity(file: Path, stated: Any) -> Mapping[str, Severity]:
+    """The setting ``severity``: what the findings of a rule are in this zoo, by its code."""
+    if not isinstance(stated, dict):
+        hint = f"write it like this: {_KNOWN['severity']}"
+        raise SettingsError(f"{file}: setting severity is not a table of codes", hint=hint)
+    if not stated:
+        return {}
+    from zoo.rules.severity import refusal  # all rules, which a zoo without this setting need not load
+
+    for code, value in stated.items():
+        refused = refusal(code, value)
+        if refused is not None:
+            reason, hint = refused
+            raise SettingsError(f"{file}: setting severity: {reason}", hint=hint)
+    return {code: Severity(value) for code, value in stated.items()}
 
 
 def _is_line(value: Any) -> bool:

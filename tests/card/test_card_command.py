@@ -12,9 +12,9 @@ import pytest
 
 from tests.card.conftest import DIGEST, record, save
 from tests.conftest import Ran
+from zoo.card.check import _check
 from zoo.card.render import card_path
 from zoo.card.standing import no_evidence
-from zoo.cli.card import _check
 from zoo.digests import sha256_file
 from zoo.errors import CardDriftError
 from zoo.recipe.model import Recipe
@@ -97,9 +97,9 @@ def test_the_check_fails_after_any_edit(run_card: RunCard, kimi_zoo: Zoo, kimi: 
         assert edit != text
         path.write_bytes(edit.encode())
         with pytest.raises(CardDriftError):
-            _check(kimi_zoo, kimi, path, text)
+            _check(kimi_zoo, kimi, text)
     path.write_bytes(text.encode())
-    _check(kimi_zoo, kimi, path, text)
+    _check(kimi_zoo, kimi, text)
 
 
 def test_drift_is_shown_as_a_short_diff_that_cannot_colour_the_terminal(

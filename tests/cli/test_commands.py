@@ -297,6 +297,24 @@ def test_launch_says_on_stderr_what_is_wrong_with_the_command(run_zoo: Run, new_
     assert "--speculative-dflash-block-size 16" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("args:\n", "args:\n  - --api-key open-sesame\n"),
+        ("args:\n", "environment: {MY_API_KEY: open-sesame}\nargs:\n"),
+    ],
+)
+def test_launch_prints_no_command_with_a_credential(run_zoo: Run, new_zoo: Zoo, old: str, new: str) -> None:
+    profile = new_zoo.recipes / "profiles" / "sglang-0.5.14-example.yaml"
+    profile.write_text(profile.read_text().replace(old, new))
+    for form in ("shell", "json"):
+        ran = run_zoo("--zoo", new_zoo.root, "launch", "example-draft", "--format", form)
+        assert ran.status == 1
+        assert ran.out == ""
+        assert "L011" in ran.err
+        assert "open-sesame" not in ran.err
+
+
 def test_launch_of_kimi_prints_its_hazard_beside_the_command(run_zoo: Run) -> None:
     ran = kimi(run_zoo, "launch", "kimi-ft-v3")
     assert ran.status == 0

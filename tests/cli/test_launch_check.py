@@ -127,3 +127,19 @@ def test_nested_json_is_refused_and_crashes_nothing(run_zoo: Run, tmp_path: Path
         assert check(run_zoo, file, "--engine", "vllm==0.33.0").status == 1
     file.write_text(f"vllm serve x --speculative-config{'.a' * 20_000} 1\n")
     assert check(run_zoo, file, "--engine", "vllm==0.33.0").status == 1
+
+
+def test_an_engine_that_is_not_that_of_the_tag_is_said(run_zoo: Run) -> None:
+    file = REPOSITORY / "tests" / "launch_commands" / "good" / "grouped-options-of-docker.sh"
+    says = "judged as SGLang 0.5.23, but the tag of its image says 0.5.14"
+    assert says in check(run_zoo, file, *S23).out
+    assert "the tag of its image" not in check(run_zoo, file).out
+
+
+def test_a_credential_by_its_flag_is_not_shown(run_zoo: Run, tmp_path: Path) -> None:
+    file = tmp_path / "run.sh"
+    file.write_text("sglang serve --model-path x --api-k=open-sesame\n--admin-api-key=open-sesame\n")
+    ran = check(run_zoo, file, *S14)
+    assert ran.status == 1
+    assert ran.out.count("error L011") == 2
+    assert "open-sesame" not in ran.out + ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,22 @@ def test_the_released_wheels_give_what_ships(pin: tuple[str, str]) -> None:
     held = snapshot(*pin)
     assert held is not None
     assert as_text(extract(pin[0], Path(str(WHEELS)) / held.source)) == as_text(held)
+
+
+def test_a_source_that_is_no_text_a_device_and_a_bomb_are_refused(tmp_path: Path) -> None:
+    folder = releases.folder(tmp_path / "a", releases.SGLANG_DATACLASS)
+    (folder / "sglang/srt/server_args.py").write_bytes(b"x = '\xff'\n")
+    with pytest.raises(UnreadableError, match=r"server_args\.py.* is not UTF-8 \(byte 5\)"):
+        extract("sglang", folder)
+    (folder / "sglang/srt/server_args.py").unlink()
+    (folder / "sglang/srt/server_args.py").symlink_to("/dev/zero")
+    with pytest.raises(UnreadableError, match="not a regular file"):
+        extract("sglang", folder)
+    with pytest.raises(UnreadableError, match="is no file but a device"):
+        extract("sglang", Path("/dev/zero"))
+    bomb = tmp_path / "sglang.whl"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("sglang-1.0.0.dist-info/METADATA", "Name: sglang\nVersion: 1.0.0\n")
+        archive.writestr("sglang/srt/server_args.py", b" " * (64 * 1024 * 1024 + 1))
+    with pytest.raises(UnreadableError, match=r"server_args\.py.* more than 64 MiB"):
+        extract("sglang", bomb)

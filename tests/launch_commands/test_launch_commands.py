@@ -1,8 +1,8 @@
 """``zoo launch --check`` on commands in files: exact codes, lines and exit status (``expect.json``).
 
 ``findings`` are the errors and warnings as ``CODE:LINE``, ``notes`` what the notes of a code are about,
-``not_checked`` codes that could not be judged, ``fails`` a message instead of a report. ``SECRET`` in a file
-stands for a token, so that none is in this repository.
+``not_checked`` codes that could not be judged, ``reason`` why a check that matters was not made, ``fails`` a
+message instead of a report. ``SECRET`` in a file stands for a token, so that none is in this repository.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def test_a_command_gets_exactly_this_verdict(
         messages = [each["message"].partition(": ")[2] for each in found if each["code"] == code]
         assert [next(filter(None, NAMED.search(each).groups())) for each in messages] == expected
     not_checked = {each["code"] for each in report["results"] if each["outcome"] == "not_checked"}
+    if "reason" in case:
+        assert any(case["reason"] in each["reason"] and each["required"] for each in report["results"])
     without_a_draft = {"E001", "E004", "E038", "E039", "L001", "L002", "L003"}
     assert sorted(not_checked - without_a_draft) == case.get(
         "not_checked", sorted(not_checked - without_a_draft)

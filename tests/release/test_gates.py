@@ -17,6 +17,7 @@ from zoo.release.manifest import engine_digest
 from zoo.replay.settings import settings_of
 from zoo.results import Outcome
 from zoo.smoke import settings as smoke_settings
+from zoo.smoke.command import public_argv
 from zoo.workspace import find_zoo
 
 
@@ -31,7 +32,8 @@ def add_evidence(
         for name in recipe.checkpoint.files
     ]
     digest = digest or engine_digest(recipe, files)
-    subject = "sglang-tiny" if kind == "smoke" else "held-out"
+    on_cpu = tier == "cpu"
+    subject = "held-out" if kind != "smoke" else "reference" if on_cpu else "sglang-tiny"
     inputs = {"sha256": "0" * 64}
     asked = {"smoke": lambda: smoke_settings.settings_of(recipe, tier), "replay": lambda: settings_of(recipe)}
     settings = asked[kind]().as_json() if kind in asked else {}
@@ -43,12 +45,23 @@ def add_evidence(
         target={"repo": "zoo-tests/tiny-target", "revision": "0" * 40},
         inputs=inputs,
         settings=settings,
-        engine=Engine("sglang", "0.5.14", ()),
-        host={"gpus": ["H200"]},
+        engine=(
+            Engine("reference", "0.1.0", public_argv(recipe, recipe.profiles[0], "cpu"))
+            if on_cpu
+            else Engine("sglang", "0.5.14", ())
+        ),
+        host={"gpus": [] if on_cpu else ["H200"]},
         tool="draft-zoo 0.1.0",
         started="2026-11-30T18:00:00Z",
         ended="2026-11-30T18:01:00Z",
-        results=(Result("accept-length", outcome, "" if outcome is Outcome.PASSED else "why", {}),),
+        results=(
+            Result(
+                "gate/log" if kind == "smoke" else "accept-length",
+                outcome,
+                "" if outcome is Outcome.PASSED else "why",
+                {},
+            ),
+        ),
     )
     path = evidence_folder(zoo, recipe) / f"{record.name}.json"
     write_evidence(path, record)

@@ -159,7 +159,7 @@ def test_only_headers_of_the_target_are_read_at_header_level(
 ) -> None:
     good_draft(tmp_path / "draft")
     target(tmp_path / "draft")
-    monkeypatch.setattr("zoo.materials.rows_like", lambda *_: pytest.fail("a row was read"))
+    monkeypatch.setattr("zoo.checkpoint.target.rows_like", lambda *_: pytest.fail("a row was read"))
     report = verify_source(f"{tmp_path}/draft", target=f"{tmp_path}/target").report
     assert codes(report) == set()
     assert "C121" not in results(report)

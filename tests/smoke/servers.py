@@ -6,6 +6,7 @@ They answer as an engine does at /health_generate, and print what engines print.
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import signal
 import subprocess
@@ -100,6 +101,20 @@ def main(kind: str, port: int) -> None:
             sleeping = [sys.executable, "-c", "import signal, time; signal.signal(15, 1); time.sleep(600)"]
             subprocess.Popen(sleeping)
             subprocess.Popen(sleeping, start_new_session=True)
+        case "children-then-fails":
+            # One forgets the mark that it was given, as a process that is ending does.
+            sleeping = "import signal, time; signal.signal(15, 1); time.sleep(600)"
+            again = f"os.execve(sys.executable, ['x', '-c', {sleeping!r}], {{}})"
+            for code in (sleeping, f"import os, sys, time; time.sleep(2); {again}"):
+                made = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+                print("child", made.pid, flush=True)
+            time.sleep(4)
+            raise RuntimeError("the flux capacitor is empty")
+        case "imports":
+            import zoo
+
+            torch = importlib.util.find_spec("torch")
+            print("zoo is", zoo.__file__, "and torch", torch.origin if torch else "nowhere", flush=True)
         case "dies-later":
             threading.Timer(0.5, lambda: os._exit(1)).start()
         case "fills-the-disk":

@@ -186,6 +186,7 @@ def test_a_running_server_is_asked_little_and_left_as_it_was(
         "block-size",
         "speculating",
         "accept-length",
+        "repetition",
     ]
     assert {each.outcome for each in found} == {PASSED}, found
     assert "by server_info alone" in found[1].reason

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -66,7 +70,8 @@ def serve(server: Any) -> Iterator[Serve]:
 
     def says(status: int, text: Any) -> Client:
         server.status, server.text = status, text
-        made.append(Client(f"http://127.0.0.1:{server.server_port}", timeout_s=10, key="s3cret"))
+        url = f"http://127.0.0.1:{server.server_port}"
+        made.append(Client(url, timeout_s=10, vocab_size=512, key="s3cret"))
         return made[-1]
 
     yield says
@@ -113,12 +118,41 @@ def test_what_a_server_says_cannot_write_to_the_terminal(serve: Serve) -> None:
         ({"output_ids": [1]}, "no meta_info"),
         ({"output_ids": ["a"], "meta_info": {}}, "no output_ids"),
         ({"output_ids": [-1], "meta_info": {}}, "no output_ids"),
+        ({"output_ids": [True], "meta_info": {}}, "no output_ids"),
+        ({"output_ids": [1.0], "meta_info": {}}, "no output_ids"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested too deep"),
         ({"output_ids": [1], "meta_info": {"spec_verify_ct": 5}}, "without the counts"),
     ],
 )
 def test_what_is_no_answer_is_said_to_be_none(serve: Serve, said: Any, why: str) -> None:
     with pytest.raises(NoAnswerError, match=why):
         serve(200, said).generate((1,), max_new_tokens=1)
+
+
+@pytest.mark.parametrize(
+    ("ids", "change", "why"),
+    [
+        ([7, 8], {}, "it has 2 output_ids, and says 3 completion_tokens"),
+        ([7, 8, 512], {}, "token 512 is outside the target's vocabulary of 512"),
+        (
+            [7, 8, 9],
+            {"spec_verify_ct": 9, "spec_num_correct_drafts": 54, "spec_num_proposed_drafts": 63},
+            "it has 3 tokens, and 9 verify steps with 54 correct drafts give 63",
+        ),
+        ([7] * 64, {"completion_tokens": 64}, "it has 64 tokens, and 1 verify steps with 1 correct drafts"),
+    ],
+)
+def test_an_answer_that_no_server_can_have_come_to_is_refused(
+    serve: Serve, ids: list[int], change: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(NoAnswerError, match=why):
+        serve(200, {"output_ids": ids, "meta_info": META | change}).generate((1,), max_new_tokens=64)
+
+
+def test_an_answer_that_does_not_end_is_left_when_it_is_too_long(serve: Serve, server: Any) -> None:
+    client = serve(200, b" " * (65 * 2**20))
+    with pytest.raises(NoAnswerError, match="longer than 64 MiB"):
+        client.server_info()
 
 
 def test_scores_are_those_of_the_last_tokens_with_the_best_beside_them(serve: Serve, server: Any) -> None:
@@ -158,15 +192,58 @@ def test_a_server_that_is_gone_is_said_to_be(serve: Serve, server: Any) -> None:
 
 
 def test_a_server_that_hangs_is_left_after_the_limit() -> None:
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as silent:
         client = Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2)
         with pytest.raises(NoAnswerError, match="no answer in"):
             client.server_info()
 
 
-@pytest.mark.parametrize("url", ["localhost:30000", "ftp://x", "http://", ""])
+def drip(connection: socket.socket, parts: Iterator[bytes]) -> None:
+    """A byte now and then, so that no single read takes long."""
+    with connection, suppress(OSError):
+        connection.recv(65536)
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "begin", [b"HTTP/1.1 200 OK\r\nx: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"]
+)
+@pytest.mark.parametrize(("timeout", "total"), [(0.5, None), (30, 0.5)], ids=["of one request", "of all"])
+def test_a_server_that_answers_a_byte_at_a_time_is_left_after_the_limit(
+    begin: bytes, timeout: float, total: float | None
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as dripping:
+
+        def answer() -> None:
+            connection, _ = dripping.accept()
+            drip(connection, chain([begin], repeat(b"1", 200)))
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{dripping.getsockname()[1]}"
+        started = time.monotonic()
+        with (
+            Client(url, timeout_s=timeout, total_s=total) as client,
+            pytest.raises(NoAnswerError, match="no answer in"),
+        ):
+            client.server_info()
+        assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:30000",
+        "ftp://x",
+        "http://",
+        "",
+        "http://[::1",
+        "http://a:b",
+        "http://x:99999",
+        "http://x y",
+    ],
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="no address"):
         Client(url)

@@ -53,6 +53,8 @@ def test_an_answer_without_a_verify_step_has_no_counts(meta: dict[str, Any]) -> 
         {"spec_num_correct_drafts": 1.5},
         {"spec_correct_drafts_histogram": [1, True]},
         {"spec_correct_drafts_histogram": "1"},
+        {"spec_correct_drafts_histogram": [0] * 1025},
+        {"spec_num_correct_drafts": 10**300},
     ],
 )
 def test_what_is_no_count_is_an_error_and_not_a_zero(change: dict[str, Any]) -> None:
@@ -118,3 +120,11 @@ def test_the_noise_of_a_difference_holds_the_chance_that_it_states() -> None:
         found = difference(*sides)
         missed += abs(found.value) > found.noise
     assert 20 <= missed <= 80
+
+
+def test_shares_by_position_are_those_of_their_definition() -> None:
+    found = counts((2, 1, 0, 3))
+    assert found.by_position(5) == (4 / 6, 3 / 6, 3 / 6, 0, 0)
+    assert found.by_position(2) == tuple(found.at_least(k) / 6 for k in (1, 2))
+    assert ServedCounts((), 0, 0, 0).by_position(2) == (0, 0)
+    assert found.block == 8

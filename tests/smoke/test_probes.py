@@ -158,9 +158,21 @@ CASES: dict[str, Case] = {
     ),
     "a folder of somebody's server": (
         "draft-loaded",
-        lambda: attached("/srv/draft", None),
+        lambda: attached("/srv/tiny-ft", None),
         PASSED,
-        "whether /srv/draft holds this draft, its name does not tell",
+        "whether the folder /srv/tiny-ft holds this draft, only its name says",
+    ),
+    "a folder of another name on somebody's server": (
+        "draft-loaded",
+        lambda: attached("/srv/not-tiny-ft", None),
+        NOT_CHECKED,
+        "the server's draft is /srv/not-tiny-ft, and its name does not tell whether this is tiny-ft",
+    ),
+    "another repository on somebody's server": (
+        "draft-loaded",
+        lambda: attached("draft-zoo/tiny-other", "v1.0.0"),
+        NOT_CHECKED,
+        "its name does not tell",
     ),
     "main of somebody's server": (
         "draft-loaded",

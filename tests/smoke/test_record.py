@@ -16,6 +16,7 @@ from zoo.evidence import Engine, Evidence, Result, evidence_folder, load_evidenc
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
 from zoo.results import Outcome
+from zoo.smoke.command import public_argv
 from zoo.smoke.gpus import Gpu, Gpus
 from zoo.smoke.record import excerpt, gates, phases, record
 from zoo.smoke.settings import NAMES, settings_of
@@ -42,13 +43,17 @@ def tiny_zoo(here: Zoo, tmp_path: Path) -> Zoo:
 
 def made(zoo: Zoo, recipe: Recipe, tier: str | None = None, **changes: Any) -> Evidence:
     settings = settings_of(recipe, tier)
+    ran = ("sglang", "0.5.14") if settings.gpus else ("reference", "0.1.0")
+    ready = {"seconds": 3.0, "engine": ran[0], "version": ran[1]}
     asked: dict[str, Any] = {
         "digest": DIGEST,
         "inputs": {"sha256": sha256_file(zoo.recipes / PROMPTS), "about": "prompts", "count": 1},
-        "engine": Engine("sglang", "0.5.14", ("python", "--model-path", "{target}")),
+        "engine": Engine(
+            *ran, public_argv(recipe, recipe.profiles[0], settings.tier, extra=changes.get("extra", ()))
+        ),
         "gpus": H200 if settings.gpus else None,
         "started": "2026-11-30T18:00:00Z",
-        "results": [Result("gate/ready", Outcome.PASSED, "", {"seconds": 3.0})],
+        "results": [Result("gate/ready", Outcome.PASSED, "", ready)],
         "extra": (),
         "places": {},
     }
@@ -100,7 +105,7 @@ def test_no_profile_may_be_called_reference(tiny_zoo: Zoo, run_zoo: Any) -> None
 
 def test_paths_secrets_and_other_arguments_are_recorded_in_words(tiny_zoo: Zoo) -> None:
     recipe = usable_recipe(tiny_zoo, "tiny-ft")
-    said = Result("gate/draft-loaded", Outcome.PASSED, "", {"path": "/tmp/copy/1", "n": 3})
+    said = Result("gate/log", Outcome.PASSED, "", {"path": "/tmp/copy/1", "n": 3})
     evidence = made(
         tiny_zoo,
         recipe,
@@ -129,7 +134,7 @@ def test_the_excerpt_holds_known_messages_and_those_of_the_draft_once() -> None:
 
 def test_lists_of_numbers_are_written_in_a_line(tiny_zoo: Zoo) -> None:
     recipe = usable_recipe(tiny_zoo, "tiny-ft")
-    tokens = Result("served/t0", Outcome.PASSED, "", {"output_ids": [7, -1, 2.5e-7], "text": "[\n 1\n]"})
+    tokens = Result("gate/log", Outcome.PASSED, "", {"output_ids": [7, -1, 2.5e-7], "text": "[\n 1\n]"})
     evidence = made(tiny_zoo, recipe, results=[tokens, phases({"start": 31.26})])
     path = evidence_folder(tiny_zoo, recipe) / f"{evidence.name}.json"
     write_evidence(path, evidence)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from zoo.errors import UsageError
-from zoo.smoke import ports
+from zoo.smoke import ports, processes
+from zoo.smoke.client import Client, NoAnswerError
 from zoo.smoke.failed import failure
 from zoo.smoke.server import Limits, Server, ServerFailedError, Starting, serving, with_python
 
@@ -92,6 +93,82 @@ def test_grandchildren_end_too_also_one_with_a_session_of_its_own(log: Path) -> 
         assert len(pids) == 3
     assert server.stop().survivors == ()
     assert gone(pids)
+
+
+def test_a_failed_start_leaves_nothing_not_even_for_a_moment(log: Path) -> None:
+    with pytest.raises(ServerFailedError, match="flux capacitor"), served("children-then-fails", log):
+        pass
+    pids = [int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("child ")]
+    assert len(pids) == 2
+    assert not any(map(alive, pids))
+    assert not children("smoke/processes.py")  # the watcher
+
+
+def children(of: str) -> list[int]:
+    """The processes whose parent is this one, zombies too, with a word in their command."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and of in (entry / "cmdline").read_text():
+                found.append(int(entry.name))
+    return found
+
+
+# Its first thread ends, so that the process looks like a zombie, and another one works on.
+HALF_DEAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+print("ready", flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_process_whose_first_thread_has_ended_is_still_there() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HALF_DEAD], stdout=subprocess.PIPE, start_new_session=True
+    ) as half:
+        try:
+            assert half.stdout is not None
+            half.stdout.readline()
+            end = time.monotonic() + 10
+            while alive(half.pid) and time.monotonic() < end:
+                time.sleep(0.02)
+            assert not alive(half.pid)
+            assert processes.members(half.pid, "no-mark") == (half.pid,)
+            assert processes.kill(half.pid, "no-mark") == ()
+        finally:
+            half.kill()
+
+
+def test_nothing_is_imported_from_the_folder_that_the_caller_is_in(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stray = tmp_path / "here"
+    (stray / "zoo").mkdir(parents=True)
+    for path in (stray / "zoo/__init__.py", stray / "torch.py"):
+        path.write_text("raise SystemExit('stray')\n")
+    monkeypatch.chdir(stray)
+    with serving(
+        lambda port: [sys.executable, "-m", "servers", "imports", str(port)],
+        environment={"PYTHONPATH": str(SERVERS.parent)},  # what the user sets stays
+        log=log,
+        limits=LIMITS,
+    ) as server:
+        assert "zoo is" in server.log_text()
+        assert str(stray) not in server.log_text()
+
+
+def test_a_server_that_is_stopped_in_the_middle_is_said_not_to_answer(log: Path) -> None:
+    with (
+        served("healthy", log, Limits(start_s=20, stop_s=0.5)) as server,
+        Client(server.url, timeout_s=0.5) as client,
+    ):
+        os.kill(server.pid, signal.SIGSTOP)
+        with pytest.raises(NoAnswerError, match=r"the server does not answer: .*/generate gave no answer in"):
+            client.generate((1, 2), max_new_tokens=1)
+    assert not alive(server.pid)
 
 
 def test_what_a_start_does_is_told(log: Path) -> None:

@@ -87,6 +87,7 @@ def test_the_trained_pair_passes_a_control_beside_it_is_caught_and_the_record_an
     assert measured["gate/lossless"]["identical"] == 6
     assert "accept-length" in measured["control/zero-fc"]["caught_by"]
     assert document["record"]["engine"]["name"] == "reference"
+    assert measured["target"]["weights_digest"] == "content"
     assert str(tmp_path) not in ran.out
 
     # What is kept: the logs, the report, and conversations that zoo trace can record.
@@ -112,15 +113,15 @@ def test_the_trained_pair_passes_a_control_beside_it_is_caught_and_the_record_an
     assert "it ran on tier cpu, not 1gpu" in dry.out + dry.err
 
 
-def broken(source: Path, folder: Path, fill: float | None) -> Path:
-    """A copy of a draft with every matrix zero, or at random."""
+def shuffled(source: Path, folder: Path) -> Path:
+    """A copy of a draft with the elements of every tensor in another order: no number of it looks wrong."""
     import torch
     from safetensors.torch import load_file, save_file
 
     shutil.copytree(source, folder)
     torch.manual_seed(0)
     tensors = {
-        name: torch.zeros_like(each) if fill == 0 else (0.02 * torch.randn(each.shape)).to(each.dtype)
+        name: each.flatten()[torch.randperm(each.numel())].reshape(each.shape)
         for name, each in load_file(folder / "model.safetensors").items()
     }
     save_file(tensors, folder / "model.safetensors")
@@ -128,16 +129,78 @@ def broken(source: Path, folder: Path, fill: float | None) -> Path:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("fill", [0, None], ids=["zeroed", "random"])
 def test_a_dead_draft_fails_and_is_lossless_all_the_same(
-    smoke: Callable[..., Ran], served_zoo: Zoo, tmp_path: Path, fill: float | None
+    smoke: Callable[..., Ran], served_zoo: Zoo, tmp_path: Path
 ) -> None:
-    dead = broken(served_zoo.root / "examples/tiny/tiny-ft", tmp_path / "dead", fill)
+    dead = shuffled(served_zoo.root / "examples/tiny/tiny-ft", tmp_path / "dead")
     ran = smoke("--checkpoint", dead, "--format", "json")
+    assert ran.out, ran.err
     found = outcomes(json.loads(ran.out))
     assert ran.status == 1
     assert found["gate/accept-length"] == "failed"
     assert found["gate/lossless"] == found["gate/draft-loaded"] == found["gate/shutdown"] == "passed"
+
+
+def other_config(folder: Path, **values: Any) -> None:
+    file = folder / "config.json"
+    config = json.loads(file.read_text())
+    for key, value in values.items():
+        holder = (
+            config
+            if key in config
+            else next(each for each in config.values() if isinstance(each, dict) and key in each)
+        )
+        holder[key] = value
+    file.write_text(json.dumps(config))
+
+
+def one_layer_of_zeros(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    for name, each in tensors.items():
+        if name.startswith("layers.1.") and each.dim() == 2:
+            tensors[name] = each * 0
+    save_file(tensors, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder: other_config(folder, target_layer_ids=[1, 2, 3]), "[1, 2, 3]"),
+        (lambda folder: other_config(folder, rope_theta=100), "100"),
+        (one_layer_of_zeros, "zero"),
+    ],
+    ids=["other layers", "another rope", "a layer of zeros"],
+)
+def test_a_draft_that_is_not_its_recipes_is_not_served(
+    smoke: Callable[..., Ran], served_zoo: Zoo, tmp_path: Path, change: Callable[[Path], None], said: str
+) -> None:
+    folder = tmp_path / "other"
+    shutil.copytree(served_zoo.root / "examples/tiny/tiny-ft", folder)
+    change(folder)
+    ran = smoke("--checkpoint", folder)
+    assert ran.status == 1
+    assert "tiny-ft contradicts its recipe: " in ran.err
+    assert said in ran.err
+    assert f"zoo verify tiny-ft --checkpoint {folder} --deep" in ran.err
+    assert "start the server" not in ran.err
+
+
+def test_a_record_of_a_failure_or_one_that_is_refused_does_not_stop_a_new_run(served_zoo: Zoo) -> None:
+    from zoo.evidence import evidence_folder
+    from zoo.smoke.verified import verified
+    from zoo.sources import Sources
+
+    recipe = usable_recipe(served_zoo, "tiny-ft")
+    folder = evidence_folder(served_zoo, recipe)
+    folder.mkdir(parents=True)
+    (folder / "smoke-reference.json").write_text("{}")
+    _, problems = load_evidence(served_zoo, recipe)
+    assert {each.code for each in problems} == {"K005"}
+    checkpoint, digest = verified(served_zoo, recipe, None, Sources())
+    assert checkpoint.source == "./examples/tiny/tiny-ft"
+    assert re.fullmatch("[0-9a-f]{64}", digest)
 
 
 @pytest.mark.usefixtures("few")
@@ -169,7 +232,7 @@ def test_a_running_server_is_asked_and_another_draft_is_known_by_its_counts(
     document = json.loads(ran.out)
     validator("zoo-smoke-1").validate(document)
     assert set(outcomes(document).values()) == {"passed"}
-    dead = engine(broken(draft, tmp_path / "dead", None))
+    dead = engine(shuffled(draft, tmp_path / "dead"))
     assert smoke("--attach", dead.url).status == 1
     assert smoke("--attach", engine(None).url).status == 1  # the target alone
     gone = smoke("--attach", "http://127.0.0.1:9")

@@ -66,7 +66,7 @@ def test_a_signature_of_a_record_does_not_fit_another_one_or_a_changed_one(
 ) -> None:
     trust(place, alice=author.public)
     path = add_evidence(place, "replay", Outcome.PASSED)
-    other = add_evidence(place, "smoke", Outcome.PASSED)
+    other = add_evidence(place, "reference", Outcome.PASSED)
     assert sign(place, path, author).status == 0
     shutil.copy(f"{path}.sig", f"{other}.sig")
     path.write_bytes(path.read_bytes().replace(b"18:01:00", b"18:02:00"))

@@ -99,7 +99,9 @@ def _render(zoo: Zoo, context: Mapping[str, Any]) -> str:
             if len(set(pair)) > 1
         )
         raise _refused(
-            NAME, f"it writes a character that does not print, at line {number} of the card's body"
+            NAME,
+            'it writes a character that does not print, or what a CI runner takes for a command ("::" where '
+            f"a line begins, \"##[\"), at line {number} of the card's body",
         )
     if not text.startswith(NOTICE):
         hint = f"keep the block notice of {SHIPPED}, or begin the template with: {NOTICE}"

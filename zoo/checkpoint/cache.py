@@ -101,14 +101,19 @@ class ScanCache:
 NO_CACHE = ScanCache(None)
 
 
-def user_cache() -> ScanCache:
-    """The cache of the user who runs the command."""
+def cache_folder() -> Path | None:
+    """Where the results are kept for the user who runs the command; None if that user has no home."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     try:
         home = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    except RuntimeError:  # nobody's home
-        return NO_CACHE
-    return ScanCache(home / "draft-zoo" / "scans")
+    except RuntimeError:
+        return None
+    return home / "draft-zoo" / "scans"
+
+
+def user_cache() -> ScanCache:
+    """The cache of the user who runs the command."""
+    return ScanCache(cache_folder())
 
 
 def _is_private(status: os.stat_result) -> bool:

@@ -17,6 +17,7 @@ VERBS = {
     "list": "What is in this zoo.",
     "show": "One recipe: its facts, files and standing.",
     "verify": "Check a draft against its recipe.",
+    "ci": "Judge a pull request: what it touches, and whether it may enter.",
     "diff": "What differs between two drafts.",
     "pull": "Download a release or a source, and prove what was downloaded.",
     "fix": "Write a mended copy of a checkpoint.",
@@ -37,6 +38,8 @@ VERBS = {
     "standin": "Write a checkpoint with a recipe's exact inventory, without its weights.",
     "hub": "A hub of one's own: serve a directory with the Hub's HTTP contract.",
     "rule": "Explain a rule, or list all rules.",
+    "outdated": "What is no longer the newest: engines, targets, evidence, waivers.",
+    "doctor": "What this machine has for zoo, and what is missing.",
 }
 
 
@@ -72,6 +75,8 @@ def main() -> None:
 
 def run(args: list[str]) -> int:
     """Run ``zoo ARGS`` and return its exit status."""
+    import os
+
     from zoo.cli.failures import explain
     from zoo.cli.group import zoo
     from zoo.errors import UsageError
@@ -81,8 +86,10 @@ def run(args: list[str]) -> int:
             raise UsageError("standard output is closed", hint="send it to a file, or to /dev/null")
         result = zoo.main(args=args, prog_name="zoo", standalone_mode=False)
         sys.stdout.flush()
-    except SystemExit:  # click's own answer to a reader that went away
-        return explain(BrokenPipeError())
+    except SystemExit as ended:
+        if "_ZOO_COMPLETE" in os.environ:  # click has answered a shell (docs/cli.md)
+            return ended.code if isinstance(ended.code, int) else 0
+        return explain(BrokenPipeError())  # click's own answer to a reader that went away
     except (Exception, KeyboardInterrupt) as error:
         return explain(error)
     return result if isinstance(result, int) else 0

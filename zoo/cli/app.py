@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -56,7 +55,9 @@ class App:
 
     @staticmethod
     def json(document: Any) -> None:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=True))
+        from zoo.printable import json_text
+
+        click.echo(json_text(document))
 
     @staticmethod
     def on_terminal() -> bool:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import click
 
+from zoo.card.check import check_card, usable_evidence
 from zoo.card.plots import replays_of
 from zoo.card.render import card_path, render_card
 from zoo.card.standing import Standing, read_standing
 from zoo.cli.app import App
+from zoo.cli.completion import recipes
 from zoo.cli.target import limit_option
-from zoo.digests import sha256_hex
 from zoo.errors import CardDriftError, ReleaseRefusedError
-from zoo.evidence import Evidence, RefusedEvidenceError, load_evidence
-from zoo.printable import printable
+from zoo.evidence import Evidence
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
 from zoo.release.paths import read
 from zoo.workspace import Zoo
 
-_DIFF_LINES = 40
-
 
 @click.command("card")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=recipes)
 @click.option("--check", is_flag=True, help="Write nothing; fail when the committed card differs.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the card instead of writing it.")
 @click.option("--plots", is_flag=True, help="Draw the plots of the replays first (needs matplotlib).")
@@ -71,12 +68,14 @@ def command(
     standing = read_standing(zoo, recipe)
     path = card_path(zoo, recipe)
     if check and standing.card_sha256 is not None:
-        _check_frozen(zoo, path, standing.card_sha256)
-        app.out(f"{zoo.shown(path)}: the card that was published")
+        app.out(f"{zoo.shown(path)}: {check_card(zoo, recipe, standing)}")
         return
-    evidence = _evidence(zoo, recipe, standing)
+    evidence = usable_evidence(zoo, recipe, standing)
     if plots:
         _plots(app, recipe, evidence, standing, write=not (check or to_stdout))
+    if check:
+        app.out(f"{zoo.shown(path)}: {check_card(zoo, recipe, standing)}")
+        return
     text = render_card(zoo, recipe, evidence, standing)
     if push:
         from zoo.cli.card_push import push_card, push_successor
@@ -87,18 +86,8 @@ def command(
             push_card(app, recipe, text, to, limit)
     elif to_stdout:
         app.out(text.removesuffix("\n"))
-    elif check:
-        _check(zoo, recipe, path, text)
-        app.out(f"{zoo.shown(path)}: up to date")
     else:
         app.out(f"{zoo.shown(path)}: {_write(zoo, recipe, path, text, standing)}")
-
-
-def _evidence(zoo: Zoo, recipe: Recipe, standing: Standing) -> tuple[Evidence, ...]:
-    evidence, findings = load_evidence(zoo, recipe, standing.checkpoint_digest)
-    if findings:
-        raise RefusedEvidenceError(findings)
-    return evidence
 
 
 def _plots(
@@ -133,33 +122,6 @@ def _frozen(zoo: Zoo, recipe: Recipe, path: Path) -> ReleaseRefusedError:
         f"{zoo.shown(path)}: version {recipe.version} is published, and its card is frozen",
         hint=f"raise the version in {recipe.file}, then run: zoo card {recipe.name}",
     )
-
-
-def _check_frozen(zoo: Zoo, path: Path, sha256: str) -> None:
-    """A published card is compared by its digest: a newer template must not make an old release fail."""
-    committed = read(zoo, path)
-    if committed is None or sha256_hex(committed) != sha256:
-        raise CardDriftError(
-            f"{zoo.shown(path)}: not the card that was published",
-            hint="restore it from git; the card of a published version does not change",
-        )
-
-
-def _check(zoo: Zoo, recipe: Recipe, path: Path, text: str) -> None:
-    hint = f"run: zoo card {recipe.name}"
-    committed = read(zoo, path)
-    if committed is None:
-        raise CardDriftError(f"{zoo.shown(path)}: there is no card yet", hint=hint)
-    if committed == text.encode():
-        return
-    old, new = committed.decode(errors="backslashreplace"), text
-    lines = list(
-        difflib.unified_diff(old.split("\n"), new.split("\n"), "committed", "rendered", n=1, lineterm="")
-    )
-    if len(lines) > _DIFF_LINES:
-        lines = [*lines[:_DIFF_LINES], f"... and {len(lines) - _DIFF_LINES} more lines"]
-    shown = "\n".join(printable(line, keep="", limit=200) for line in lines)
-    raise CardDriftError(f"{zoo.shown(path)}: differs from what recipe and evidence say\n{shown}", hint=hint)
 
 
 def _write(zoo: Zoo, recipe: Recipe, path: Path, text: str, standing: Standing) -> str:

@@ -84,7 +84,7 @@ def _say_raw(report: str) -> None:
 
         with suppress(Exception):  # the report of one fault must not end in another
             known.append(get_token() or "")
-    click.echo(hidden(report, known), err=True, nl=False)
+    click.echo(printable(hidden(report, known)), err=True, nl=False)
 
 
 def _say(message: str, hint: str) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from zoo.cli.app import App
+from zoo.cli.completion import recipes
 from zoo.errors import UnreadableError
 from zoo.printable import printable, quoted
 from zoo.results import Report, Severity
 
 
 @click.command("fix")
-@click.argument("name", metavar="NAME|FOLDER")
+@click.argument("name", metavar="NAME|FOLDER", shell_complete=recipes)
 @click.option("--checkpoint", metavar="FOLDER", help="Mend this folder, not the recipe's source.")
 @click.option(
     "--out",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from zoo import __version__
 from zoo.cli import VERBS
 from zoo.cli.app import App
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class _Verbs(click.Group):
@@ -33,6 +37,15 @@ class _Verbs(click.Group):
             hint = did_you_mean(args[0], VERBS) or f" Known: {', '.join(VERBS)}."
             raise click.UsageError(f"no command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """click's own would import every verb that begins so, to see whether it is hidden."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [
+            CompletionItem(verb, help=line) for verb, line in VERBS.items() if verb.startswith(incomplete)
+        ]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
 from zoo.printable import printable
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("history")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=recipes)
 @format_option("text", "json")
 @click.pass_obj
 def command(app: App, name: str, form: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
 from zoo.engines.launch import launch_argv, shell
 from zoo.engines.vllm import speculation
 from zoo.errors import UnreadableError, UsageError
@@ -16,16 +17,18 @@ from zoo.printable import printable, quoted
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import ModelRef, Recipe
 from zoo.recipe.validate import did_you_mean
+from zoo.release.credentials import find as credential
 from zoo.report.text import finding_lines
 from zoo.results import Finding, Severity
 from zoo.rules import Level, Subject, run
+from zoo.workspace import Zoo
 
 # A page of commands has some kilobytes.
 _LARGEST = 256 * 1024
 
 
 @click.command("launch")
-@click.argument("name", metavar="NAME", required=False)
+@click.argument("name", metavar="NAME", required=False, shell_complete=recipes)
 @click.option("--profile", metavar="PROFILE", help="One of the recipe's profiles.  [default: the first]")
 @click.option("--draft", metavar="PATH", help="Serve this folder or repository as the draft.")
 @click.option("--target", metavar="PATH", help="Serve this folder or repository as the target.")
@@ -101,9 +104,12 @@ def command(
         port=port,
         speculation=speculation(recipe),
     )
-    findings = [each for each in _findings(recipe) if each.where.file in (chosen.file, recipe.file)]
+    findings = [each for each in _findings(app.zoo, recipe) if each.where.file in (chosen.file, recipe.file)]
     for finding in findings:
         app.note("\n".join(finding_lines(finding)))
+    if any(finding.code == "L011" for finding in findings) or credential(" ".join(argv).encode()):
+        app.note(f"zoo: the command of {printable(chosen.name)} is not printed: it holds a credential")
+        return 1
     status = int(any(finding.severity is Severity.ERROR for finding in findings))
     if form == "json":
         app.json(
@@ -125,9 +131,9 @@ def command(
 _USAGE = "zoo launch --check FILE --engine sglang==VERSION"
 
 
-def _findings(recipe: Recipe) -> list[Finding]:
+def _findings(zoo: Zoo, recipe: Recipe) -> list[Finding]:
     """What the rules about engines and launch commands say of this recipe: errors and hazards."""
-    results = run(Subject(recipe, None), Level.HEADER)
+    results = run(Subject(recipe, None, severity=zoo.severity), Level.HEADER)
     return [finding for result in results if result.code[0] in "LE" for finding in result.findings]
 
 
@@ -155,6 +161,7 @@ def _check(
         draft=Sources().open(draft) if draft else None,
         gpu=gpu,
         strict=strict,
+        severity=app.zoo.severity if served else None,
     )
     if form == "json":
         app.json(report.as_json())

@@ -13,16 +13,22 @@ from zoo.errors import ReleaseRefusedError, UnreadableError
 from zoo.printable import printable
 from zoo.recipe.load import load_recipe, recipe_names
 from zoo.release.events import marked, released
+from zoo.workspace import Zoo
 
 
 @click.command("list")
-@format_option("text", "json")
+@format_option("text", "json", "markdown")
 @click.pass_obj
 def command(app: App, form: str) -> None:
-    """List the recipes of this zoo, with family, target and the version that was released last."""
+    """List the recipes of this zoo, with family, target and the versions that were released.
+
+    As Markdown it is a catalogue, e.g. for a README, with links to the cards (zoo list --format markdown).
+    """
     rows = [_row(app, name) for name in recipe_names(app.zoo)]
     if form == "json":
         app.json({"schema": "zoo-list/1", "recipes": rows})
+    elif form == "markdown":
+        app.out(_catalogue(app.zoo, rows))
     elif not rows:
         app.note("This zoo has no recipes. Start one with: zoo init --recipe NAME")
     else:
@@ -47,12 +53,36 @@ def _row(app: App, name: str) -> dict[str, Any]:
     recipe = loaded.recipe
     return {
         "name": name,
+        "title": recipe.title,
         "version": recipe.version,
         "family": recipe.checkpoint.family,
         "target": recipe.target.name,
         "repo": recipe.repo,
         **standing,
     }
+
+
+def _catalogue(zoo: Zoo, rows: list[dict[str, Any]]) -> str:
+    """A table of all drafts. A name leads to the card of its version, where that is rendered."""
+    from zoo.report.markdown import cell_code, table, words
+
+    lines: list[tuple[str, ...]] = []
+    for row in rows:
+        name, shown = row["name"], words(", ".join(_released(row)) or "nothing yet")
+        if "problem" in row:
+            lines.append((cell_code(name), "", "", "", words(row["problem"]), shown))
+            continue
+        card = zoo.release_folder(name, row["version"]) / "README.md"
+        linked = f"[{cell_code(name)}]({zoo.shown(card)})" if card.is_file() else cell_code(name)
+        cells = (words(row["title"]), row["version"], row["family"], cell_code(row["target"]))
+        lines.append((linked, *cells, shown))
+    return table(("draft", "title", "version", "family", "target", "released"), lines, len(lines))
+
+
+def _released(row: dict[str, Any]) -> list[str]:
+    """The released versions in words, each with its marks."""
+    marks = row.get("marks", {})
+    return marked({version: tuple(marks.get(version, ())) for version in row["released"]})
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
@@ -63,9 +93,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     for heading in ("name", "version", "family", "target", "released"):
         table.add_column(heading, no_wrap=heading == "name")
     for row in rows:
-        marks = row.get("marks", {})
-        known = {version: tuple(marks.get(version, ())) for version in row["released"]}
-        shown = printable(", ".join(marked(known)), keep="") or "-"
+        shown = printable(", ".join(_released(row)), keep="") or "-"
         if "problem" in row:
             table.add_row(row["name"], "", "", row["problem"], shown)
         else:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from zoo.cli.app import App
+from zoo.cli.completion import recipes
 from zoo.cli.target import hub_target, limit_option
 from zoo.errors import UsageError
 from zoo.printable import printable, quoted
 
 
 @click.command("merge")
-@click.argument("spec", metavar="NAME@VERSION")
+@click.argument("spec", metavar="NAME@VERSION", shell_complete=recipes)
 @click.option(
     "--to", metavar="hf|URL", help="The hub that it was proposed to; one other than the Hub must be typed."
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from zoo.cli.app import App
+from zoo.cli.completion import recipes
 from zoo.cli.places import places
 from zoo.cli.target import limit_option
 from zoo.printable import printable
 
 
 @click.command("promote")
-@click.argument("spec", metavar="NAME@VERSION")
+@click.argument("spec", metavar="NAME@VERSION", shell_complete=recipes)
 @click.option("--alias", required=True, metavar="ALIAS", help="The name that is to be this version.")
 @click.option(
     "--to",

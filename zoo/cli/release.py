@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
 from zoo.cli.target import hub_options, publishing_target
 from zoo.errors import UsageError, ZooError
 from zoo.printable import printable, quoted
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("release")
-@click.argument("name")
+@click.argument("name", shell_complete=recipes)
 @click.option(
     "--checkpoint", metavar="SOURCE", help="The folder with the files, instead of the recipe's source."
 )

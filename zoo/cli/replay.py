@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
 from zoo.cli.remote import open_sources, remote_options
 from zoo.errors import UnreadableError, UsageError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("replay")
-@click.argument("name", metavar="NAME|SOURCE")
+@click.argument("name", metavar="NAME|SOURCE", shell_complete=recipes)
 @click.option("--trace", "folder", required=True, metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("--checkpoint", metavar="SOURCE", help="Run this one, not the recipe's source.")
 @click.option(

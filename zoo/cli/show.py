@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
 from zoo.printable import printable
 from zoo.recipe.config import inventory_of, proposals
 from zoo.recipe.load import usable_recipe
@@ -16,7 +17,7 @@ from zoo.workspace import Zoo
 
 
 @click.command("show")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=recipes)
 @format_option("text", "json")
 @click.pass_obj
 def command(app: App, name: str, form: str) -> None:

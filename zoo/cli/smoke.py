@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
 from zoo.cli.remote import open_sources, remote_options
 from zoo.errors import UsageError
 
 if TYPE_CHECKING:
     from zoo.evidence import Evidence
     from zoo.recipe.model import Recipe
-    from zoo.smoke.run import Phase
+    from zoo.smoke.run import Step
 
 _CONTROLS = ("zero-fc", "drop-q", "prefix", "mask-token", "aux+1", "aux-1")
 _FOLDER = click.Path(path_type=Path)
 
 
 @click.command("smoke")
-@click.argument("name")
+@click.argument("name", shell_complete=recipes)
 @click.option("--tier", metavar="TIER", help="cpu or Ngpu.  [default: the recipe's gates.smoke.tier]")
 @click.option(
     "--profile", default="", metavar="NAME", help="Serve with this one.  [default: the tier's first]"
@@ -152,7 +153,7 @@ def _heading(recipe: Recipe, record: Evidence, control: str) -> str:
 
 
 @contextmanager
-def _progress(app: App) -> Iterator[Callable[[Phase, str], None]]:
+def _progress(app: App) -> Iterator[Callable[[Step, str], None]]:
     """The present phase and what it does: a line that changes on a terminal, a line per phase in a log."""
     from rich.console import Console
     from rich.markup import escape

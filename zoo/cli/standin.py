@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli.app import App
+from zoo.cli.completion import recipes
 from zoo.printable import printable
 from zoo.recipe.model import UNKNOWN
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("standin")
-@click.argument("name")
+@click.argument("name", shell_complete=recipes)
 @click.option(
     "--out",
     metavar="DIR",

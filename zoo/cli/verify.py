@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,20 @@ import click
 
 from zoo import __version__
 from zoo.cli.app import App, format_option
+from zoo.cli.completion import recipes
+from zoo.cli.formats import FOR_SERVICES
+from zoo.cli.moment import now_option
 from zoo.cli.progress import Shown, bytes_read
 from zoo.cli.remote import open_sources, remote_options
 from zoo.errors import ReleaseRefusedError, UsageError
+from zoo.many import Told, told, verify_all
 from zoo.printable import printable, quoted
+from zoo.processes import default_jobs
 from zoo.recipe.load import recipe_names
+from zoo.remote.address import Remote
 from zoo.results import Report
 from zoo.rules import Level
-from zoo.verify import Verification, verify_recipe, verify_source
+from zoo.verify import verify_recipe, verify_source
 
 if TYPE_CHECKING:
     from zoo.checkpoint.scan import DeepPass
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @click.command("verify")
-@click.argument("name", metavar="NAME|NAME@VERSION|SOURCE", required=False)
+@click.argument("name", metavar="NAME|NAME@VERSION|SOURCE", required=False, shell_complete=recipes)
 @click.option("--checkpoint", metavar="SOURCE", help="Look at this one, not at the recipe's source.")
 @click.option("--base", metavar="SOURCE", help="The base draft, to compare with.")
 @click.option("--target", metavar="SOURCE", help="The target, or its config.json, to compare with.")
@@ -47,8 +54,15 @@ if TYPE_CHECKING:
     "--key", metavar="FILE", help="The public key to trust, or the certificates of an authority (PEM)."
 )
 @click.option("--signer", metavar="NAME", help="Trust only this signer of the zoo's settings.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="With --all: verify in so many processes.  [default: one per core]",
+)
+@now_option
 @remote_options
-@format_option("text", "json")
+@format_option("text", "json", "markdown", *FOR_SERVICES)
 @click.pass_obj
 def command(
     app: App,
@@ -65,6 +79,8 @@ def command(
     signature: bool,
     key: str | None,
     signer: str | None,
+    jobs: int | None,
+    now: date | None,
     endpoint: str,
     timeout: float,
     form: str,
@@ -91,16 +107,32 @@ def command(
             raise UsageError(f"{option} is empty", hint=f"{option} FOLDER; is a variable unset?")
     if everything and (name or checkpoint or base or target):
         raise UsageError("--all takes no name and no folder", hint="zoo verify --all")
+    if jobs is not None and (not everything or (jobs > 1 and level is Level.DEEP)):
+        raise UsageError(
+            "--jobs is about --all without --deep",
+            hint="leave it out: a deep pass uses several cores by itself",
+        )
+    shown = KNOWN if "all" in named else tuple(dict.fromkeys(judges))
     trusted = _trusted(app, name, signature, key, signer)
     sources = open_sources(endpoint, timeout)
     with bytes_read() as progress:
         how = _deep_pass(progress, stats, fresh) if level is Level.DEEP else None
         if everything or name is None:
-            runs = [
-                verify_recipe(app.zoo, each, level=level, strict=strict, deep=how, sources=sources)
-                for each in _all_names(app, everything)
-            ]
-        elif _is_source(app, name, checkpoint, base):
+            names = _all_names(app, everything)
+            many = verify_all(
+                app.zoo,
+                names,
+                remote=Remote(endpoint, timeout),
+                jobs=1 if level is Level.DEEP else jobs or default_jobs(len(names)),
+                level=level,
+                strict=strict,
+                engines=shown,
+                stats=stats,
+                deep=how,
+                today=now,
+            )
+            return _show(app, many, form, everything)
+        if _is_source(app, name, checkpoint, base):
             runs = [
                 verify_source(
                     name,
@@ -133,6 +165,7 @@ def command(
                         deep=how,
                         sources=sources,
                         endpoint=endpoint,
+                        today=now,
                     )
                 ]
             except ReleaseRefusedError as error:
@@ -151,12 +184,10 @@ def command(
                     strict=strict,
                     deep=how,
                     sources=sources,
+                    today=now,
                 )
             ]
-    shown = KNOWN if "all" in named else tuple(dict.fromkeys(judges))
-    _show(app, runs, form, everything, shown, stats)
-    statuses = {run.report.exit_status for run in runs}
-    return 1 if 1 in statuses else max(statuses)
+    return _show(app, [told(run, shown, stats) for run in runs], form, everything)
 
 
 def _trusted(
@@ -239,45 +270,59 @@ def _shown(text: str) -> str:
     return shlex.quote(printable(text, keep=""))
 
 
-def _show(
-    app: App,
-    runs: list[Verification],
-    form: str,
-    everything: bool,
-    engines: tuple[tuple[str, str], ...],
-    stats: bool,
-) -> None:
-    from zoo.engines.readings.drafts import draft_of
-    from zoo.report.engines import engines_json, render_engines
-
-    if stats:
-        from zoo.report.numbers import numbers_json, render_numbers
-    drafts = [
-        draft_of(run.subject.recipe, run.subject.checkpoint, run.subject.target) if engines else None
-        for run in runs
-    ]
-    readings = [[draft.read_by(*pair) for pair in engines] if draft else [] for draft in drafts]
-    implied = [draft is not None and draft.implied for draft in drafts]
+def _show(app: App, runs: list[Told], form: str, everything: bool) -> int:
+    """Print what is told of each run; the exit status of all of them."""
     if form == "json":
-        documents = [run.report.as_json() for run in runs]
-        if engines:
-            for document, read, from_recipe in zip(documents, readings, implied, strict=True):
-                document["engines"] = engines_json(read, implied=from_recipe)
-        for run, document in zip(runs, documents, strict=True):
-            if stats and run.subject.scan is not None:
-                document["tensors"] = numbers_json(run.subject.scan)
-        many = {"schema": "zoo-reports/1", "reports": documents}
-        app.json(many if everything else documents[0])
-        return
+        documents = [_document(run) for run in runs]
+        app.json({"schema": "zoo-reports/1", "reports": documents} if everything else documents[0])
+    elif form != "text":
+        app.out(_for_others(app, [run.report for run in runs], form))
+    else:
+        for index, run in enumerate(runs):
+            if len(runs) > 1:
+                app.out(("\n" if index else "") + f"== {run.report.subject.get('recipe')}")
+            _tell(app, run)
+    statuses = {run.report.exit_status for run in runs}
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _for_others(app: App, reports: list[Report], form: str) -> str:
+    """The reports, by recipe or source, for a page or a service."""
+    from zoo.cli.formats import prefix_of, render
+    from zoo.report.summary import render_reports
+
+    facts = [report.subject for report in reports]
+    names = [str(each.get("recipe") or each.get("checkpoint") or "draft") for each in facts]
+    named = list(zip(names, reports, strict=True))
+    if form == "markdown":
+        return render_reports(named).rstrip()
+    prefix = prefix_of(app.zoo.root) if any("file" in each for each in facts) else ""
+    return render(form, named, prefix, "zoo verify")
+
+
+def _document(run: Told) -> dict[str, Any]:
+    from zoo.report.engines import engines_json
+    from zoo.report.numbers import numbers_json
+
+    document = run.report.as_json()
+    if run.readings != ():
+        document["engines"] = engines_json(run.readings or (), implied=run.implied)
+    if run.scan is not None:
+        document["tensors"] = numbers_json(run.scan)
+    return document
+
+
+def _tell(app: App, run: Told) -> None:
     from zoo.report.text import render
 
-    for index, run in enumerate(runs):
-        if len(runs) > 1:
-            app.out(("\n" if index else "") + f"== {run.report.subject.get('recipe')}")
-        app.out(render(run.report))
-        if stats and run.subject.scan is not None:
-            app.out("\n" + render_numbers(run.subject.scan))
-        if readings[index]:
-            app.out("\n" + render_engines(readings[index], implied=implied[index]))
-        elif engines:
-            app.out("\nno engine can be asked: config.json or a header cannot be read")
+    app.out(render(run.report))
+    if run.scan is not None:
+        from zoo.report.numbers import render_numbers
+
+        app.out("\n" + render_numbers(run.scan))
+    if run.readings:
+        from zoo.report.engines import render_engines
+
+        app.out("\n" + render_engines(run.readings, implied=run.implied))
+    elif run.readings is None:
+        app.out("\nno engine can be asked: config.json or a header cannot be read")

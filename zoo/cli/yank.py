@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from zoo.cli.app import App
+from zoo.cli.completion import recipes
 from zoo.cli.places import places
 from zoo.cli.target import limit_option
 from zoo.errors import UsageError
@@ -12,7 +13,7 @@ from zoo.printable import printable
 
 
 @click.command("yank")
-@click.argument("spec", metavar="NAME@VERSION")
+@click.argument("spec", metavar="NAME@VERSION", shell_complete=recipes)
 @click.option("--reason", default="", metavar="TEXT", help="What is wrong with it, in one line.")
 @click.option("--push", is_flag=True, help="Say so where it was published, too.")
 @click.option(

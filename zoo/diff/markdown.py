@@ -6,24 +6,22 @@ whatever the two sides hold: GitHub refuses a comment of more than 65,536 charac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
-from zoo.card.markdown import code, inline
+from zoo.card.markdown import inline
 from zoo.diff import words
 from zoo.diff.model import ConfigChange, Diff, Inventory, Numbers
+from zoo.report.markdown import ROWS, Row, bounded
+from zoo.report.markdown import cell_code as _code
+from zoo.report.markdown import table as _table
+from zoo.report.markdown import words as _words
 
 LIMIT = 60_000
-_ROWS, _CELL = 20, 200
-
-# GitHub makes a link of these in words, and notifies people, however they are escaped; never in a code span.
-_REFERENCE = re.compile(r"@(?=\w)|#(?=\d)")
-
-Row = Sequence[str]
+_REST = "The rest does not fit here: see `zoo diff --format json`."
 
 
-def render(diff: Diff) -> str:
-    """Headline, a table for each part that differs, and what was not compared."""
+def render(diff: Diff, limit: int = LIMIT) -> str:
+    """Headline, a table for each part that differs, and what was not compared, in ``limit`` characters."""
     blocks = [f"**{inline(words.verdict(diff))}**", "\n".join(_sides(diff))]
     for title, head, rows in _tables(diff):
         blocks.append(f"**{title}**\n\n{_table(head, rows)}")
@@ -33,7 +31,7 @@ def render(diff: Diff) -> str:
     rest += [f"- {_words(note)}" for note in diff.notes]
     if rest:
         blocks.append("\n".join(rest))
-    return _bounded(blocks)
+    return bounded(blocks, limit, _REST)
 
 
 def _sides(diff: Diff) -> Iterator[str]:
@@ -59,7 +57,7 @@ def _tables(diff: Diff) -> Iterator[tuple[str, Row, Sequence[Row]]]:
 
 
 def _config(change: ConfigChange) -> Row:
-    key = _code(change.key)
+    key: str = _code(change.key)
     if change.moved:
         key += f" ({_code(words.spelling(change))})"
     return [key, _code(words.value(change.a)), _code(words.value(change.b))]
@@ -98,40 +96,6 @@ def _numbers(numbers: Numbers) -> Iterator[str]:
         ]
         yield _table(["tensor", "relative change", "largest change"], rows)
     if changed and unchanged:
-        names = ", ".join(_code(each.name_a) for each in unchanged[:_ROWS])
-        more = f" and {len(unchanged) - _ROWS:,} more" if len(unchanged) > _ROWS else ""
+        names = ", ".join(_code(each.name_a) for each in unchanged[:ROWS])
+        more = f" and {len(unchanged) - ROWS:,} more" if len(unchanged) > ROWS else ""
         yield f"Unchanged, byte for byte: {names}{more}."
-
-
-def _table(head: Row, rows: Sequence[Row]) -> str:
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows[:_ROWS]]
-    rest = len(rows) - _ROWS
-    return "\n".join(lines) + (f"\n\n{rest:,} more are not shown." if rest > 0 else "")
-
-
-def _bounded(blocks: Sequence[str]) -> str:
-    """The blocks that fit; a block is never cut, so that no table or code span stays open."""
-    kept: list[str] = []
-    left = LIMIT
-    for block in blocks:
-        left -= len(block) + 2
-        if left < 0:
-            kept.append("The rest does not fit here: see `zoo diff --format json`.")
-            break
-        kept.append(block)
-    return "\n\n".join(kept) + "\n"
-
-
-def _code(text: str) -> str:
-    # A pipe would end the cell of a table even in a code span, and ``code`` would give up the span for it.
-    return code(_short(text).replace("|", "¦"))
-
-
-def _words(text: str) -> str:
-    """Words with a zero-width space in what would be a mention."""
-    return _REFERENCE.sub(lambda match: f"{match[0]}&#8203;", inline(_short(text, 600)))
-
-
-def _short(text: str, limit: int = _CELL) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -42,14 +42,21 @@ def open_side(named: str, zoo: Callable[[], Zoo], sources: Sources, endpoint: st
 
 def _recipe(zoo: Zoo, recipe: Recipe, sources: Sources) -> Side:
     """A recipe: its files or, where they are out of reach, what it says of them."""
-    side = Side(recipe.name, "recipe", facts=facts_of(recipe))
     source = recipe.checkpoint.source
     try:
         if source == UNKNOWN:
             raise UnreadableError("the recipe's source is unknown", hint="")
-        return with_checkpoint(side, sources.open(source, zoo=zoo))
+        return recipe_side(recipe, sources.open(source, zoo=zoo))
     except UnreadableError as error:
-        missing = {"files": f"{error.message}; give the folder instead of the name"}
+        return recipe_side(recipe, None, f"{error.message}; give the folder instead of the name")
+
+
+def recipe_side(recipe: Recipe, checkpoint: Checkpoint | None, why: str = "", name: str = "") -> Side:
+    """A recipe with its ``checkpoint`` or, without one, with what it says of it; ``why`` there is none."""
+    side = Side(name or recipe.name, "recipe", facts=facts_of(recipe))
+    if checkpoint is not None:
+        return with_checkpoint(side, checkpoint)
+    missing = {"files": why}
     try:
         tensors = {
             name: Form(spec.dtype, spec.shape, spec.nbytes) for name, spec in inventory_of(recipe).items()

@@ -34,6 +34,7 @@ class Argument(NamedTuple):
     given: Callable[[Argv], bool]
     why: str
     advice: str
+    lacks: bool = False  # what is wrong is that another argument is not there
 
 
 def number(argv: Argv, *flags: str) -> int | None:
@@ -57,6 +58,16 @@ def _dp_without_its_head(argv: Argv) -> bool:
 def _window_below_the_block(argv: Argv) -> bool:
     window, block = number(argv, _WINDOW), number(argv, _BLOCK_SIZE, _TOKENS)
     return window is not None and block is not None and window < block
+
+
+def _block_differs(argv: Argv) -> bool:
+    block, tokens = number(argv, _BLOCK_SIZE), number(argv, _TOKENS)
+    return block is not None and tokens is not None and block != tokens
+
+
+def _dspark_block_differs(argv: Argv) -> bool:
+    block, tokens = number(argv, "--speculative-dspark-block-size"), number(argv, _TOKENS)
+    return block is not None and tokens is not None and tokens != block + 1
 
 
 def _chain_of_another_length(argv: Argv) -> bool:
@@ -87,6 +98,7 @@ REFUSED = (
         given=_dp_without_its_head,
         why="it needs --enable-dp-lm-head",
         advice="add --enable-dp-lm-head",
+        lacks=True,
     ),
     Argument(
         flags=("--enable-dp-attention",),
@@ -119,6 +131,22 @@ REFUSED = (
         given=_window_below_the_block,
         why="the window is smaller than the block",
         advice="drop it, or pass at least the block size",
+    ),
+    Argument(
+        flags=(_TOKENS,),
+        algorithms=("DFLASH",),
+        versions=READ,
+        given=_block_differs,
+        why=f"it differs from {_BLOCK_SIZE}",
+        advice="pass one of the two, or the block size in both",
+    ),
+    Argument(
+        flags=(_TOKENS,),
+        algorithms=("DSPARK",),
+        versions=SpecifierSet("==0.5.23"),
+        given=_dspark_block_differs,
+        why="it is not --speculative-dspark-block-size plus 1",
+        advice="pass one of the two, or the block size and one more",
     ),
 )
 
@@ -188,6 +216,7 @@ OVERRIDDEN = (
         given=_hidden_states_with_overlap,
         why="requests for hidden states are refused while the overlap schedule is on",
         advice="add --disable-overlap-schedule",
+        lacks=True,
     ),
 )
 

@@ -92,12 +92,16 @@ class _Lexer:
                 self._skip(1)
                 if char == "\n":
                     self._here_documents()
-            elif char in "<>&" and not _PLACE.match(self.text, self.at):
+            elif char in "<>&" and not _PLACE.match(self.text, self.at) and not self._substitutes():
                 self._redirection()
             else:
                 words += self._word()
         if words:
             yield Simple(tuple(words), newline)
+
+    def _substitutes(self) -> bool:
+        """Whether <(a command) or >(a command) begins here: a word, the name of a pipe."""
+        return self.text.startswith(("<(", ">("), self.at)
 
     def _skip(self, count: int) -> None:
         self.line += self.text.count("\n", self.at, self.at + count)
@@ -140,6 +144,10 @@ class _Lexer:
                 parts.append(place[0])
                 symbolic = True
                 self._skip(len(place[0]))
+            elif self._substitutes():
+                self._skip(1)
+                parts.append(char + self._balanced())
+                symbolic = True
             elif char in " \t" or char in _OPERATORS or char in "<>":
                 if char != "(" or not parts or not parts[-1].endswith("="):
                     break

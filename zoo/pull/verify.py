@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import date
 from typing import TYPE_CHECKING
 
 from zoo.checkpoint.content import open_regular
@@ -32,6 +33,7 @@ def verify_release(
     deep: DeepPass | None = None,
     sources: Sources | None = None,
     endpoint: str = "",
+    today: date | None = None,
 ) -> Verification:
     """Verify NAME@VERSION where it was published: against its recipe, if that still is the one that was
     released, else on its own. The sizes of its files must be those of the manifest; at deep level, their
@@ -53,6 +55,7 @@ def verify_release(
         deep=deep,
         sources=sources,
         endpoint=endpoint,
+        today=today,
     )
     checkpoint, scan = run.subject.checkpoint, run.subject.scan
     assert checkpoint is not None  # it was named, so that it is there or an error
@@ -79,6 +82,7 @@ def verify_signed_release(
     deep: DeepPass | None = None,
     sources: Sources | None = None,
     endpoint: str = "",
+    today: date | None = None,
 ) -> Verification:
     """Verify NAME@VERSION with its signature, as :func:`verify_release` does without one: a file that is not
     the released one is a finding (P002), and so is another manifest than the log's, or changed evidence.
@@ -98,6 +102,7 @@ def verify_signed_release(
         deep=deep,
         sources=sources,
         endpoint=endpoint,
+        today=today,
     )
     folder = zoo.release_folder(release.name, release.version) / "evidence"
     evidence = {path.name: read(zoo, path) or b"" for path in sorted(folder.glob("*.json"))}
@@ -115,6 +120,7 @@ def _verified(
     deep: DeepPass | None,
     sources: Sources | None,
     endpoint: str,
+    today: date | None,
 ) -> Verification:
     """The checks of a draft on the files of ``release``."""
     source, sources = bytes_of(release, endpoint), sources or Sources()
@@ -128,6 +134,7 @@ def _verified(
             strict=strict,
             deep=deep,
             sources=sources,
+            today=today,
         )
     return verify_source(
         source, target=target, level=level, strict=strict, engines=engines, deep=deep, sources=sources

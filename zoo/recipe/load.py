@@ -39,6 +39,17 @@ def recipe_names(zoo: Zoo) -> list[str]:
     return sorted(path.stem for path in zoo.recipes.glob("*.yaml") if path.is_file())
 
 
+def _is_there(folder: Path, name: str) -> bool:
+    """Whether ``folder`` has a file ``NAME.yaml``. Asked for each reference of each recipe: listing the
+    folder every time would make a zoo of a thousand recipes quadratic."""
+    if not name or "/" in name:
+        return False
+    try:
+        return (folder / f"{name}.yaml").is_file()
+    except OSError:  # no file can have such a name
+        return False
+
+
 def load_recipe(zoo: Zoo, name: str) -> Loaded:
     """Load ``recipes/NAME.yaml`` with its target and profiles.
 
@@ -46,8 +57,8 @@ def load_recipe(zoo: Zoo, name: str) -> Loaded:
         NoSuchRecipeError: there is no such file.
     """
     path = zoo.recipes / f"{name}.yaml"
-    known = recipe_names(zoo)
-    if name not in known:
+    if not _is_there(zoo.recipes, name):
+        known = recipe_names(zoo)
         listed = (
             f"known recipes: {', '.join(known)}" if known else "this zoo has none yet; see: zoo init --help"
         )
@@ -92,6 +103,43 @@ def usable_recipe(zoo: Zoo, name: str) -> Recipe:
     return loaded.recipe
 
 
+def reference_findings(zoo: Zoo, folder: str, name: str) -> tuple[Finding, ...]:
+    """What is wrong with a file of ``recipes/targets`` or ``recipes/profiles``, whoever uses it."""
+    findings: list[Finding] = []
+    if not is_name(name):
+        where = Where(zoo.shown(zoo.recipes / folder / f"{name}.yaml"))
+        hint = "use small letters, digits, dot, dash and underscore"
+        return (Finding(f"{quoted(name)} cannot be the name of a file here", hint, where, code="R011"),)
+    if folder == "targets":
+        _reference(zoo, folder, name, None, build.target, "target-1", findings)
+    else:
+        _reference(zoo, folder, name, None, build.profile, "profile-1", findings)
+    return tuple(findings)
+
+
+def extended(zoo: Zoo, name: str) -> str | None:
+    """The recipe that ``recipes/NAME.yaml`` itself extends, or None; nothing else of it is looked at.
+
+    Raises UnreadableError: there is no such file.
+    """
+    tree = _parse(zoo, zoo.recipes / f"{name}.yaml", [])
+    node = None if tree is None else tree.entries.get("extends")
+    return node.text if isinstance(node, yamltree.Scalar) else None
+
+
+def resolved(zoo: Zoo, name: str) -> dict[str, Any] | None:
+    """What the recipe says with everything that it extends, unchecked; None where that cannot be told.
+
+    Raises UnreadableError: there is no such file.
+    """
+    findings: list[Finding] = []
+    tree = _tree(zoo, zoo.recipes / f"{name}.yaml", findings, seen=())
+    if tree is None or findings:
+        return None
+    data, _ = plain(tree, schema("recipe-1"))
+    return data if isinstance(data, dict) else None
+
+
 def usable_target(zoo: Zoo, name: str) -> Target:
     """The target file ``recipes/targets/NAME.yaml``.
 
@@ -127,7 +175,7 @@ def _tree(zoo: Zoo, path: Path, findings: list[Finding], seen: tuple[str, ...]) 
             message = f"extends more than {MAX_EXTENDS} recipes in a row"
         findings.append(Finding(message, "remove one extends", where, code="R010"))
         return None
-    if parent not in recipe_names(zoo):
+    if not _is_there(zoo.recipes, parent):
         hint = did_you_mean(parent, recipe_names(zoo)).strip() or "name a recipe of this zoo"
         findings.append(Finding(f"extends: there is no recipe {quoted(parent)}", hint, where, code="R010"))
         return None
@@ -179,8 +227,8 @@ def _reference(
     """A target or profile file that the recipe names."""
     if not isinstance(name, str) or not is_name(name):
         return None  # the schema has said so
-    known = sorted(path.stem for path in (zoo.recipes / folder).glob("*.yaml"))
-    if name not in known:
+    if not _is_there(zoo.recipes / folder, name):
+        known = sorted(path.stem for path in (zoo.recipes / folder).glob("*.yaml"))
         hint = did_you_mean(name, known).strip() or f"write recipes/{folder}/{name}.yaml"
         message = f"there is no {folder[:-1]} {quoted(name)} in recipes/{folder}/"
         findings.append(Finding(message, hint, where or Where(), code="R009"))

@@ -15,7 +15,7 @@ from zoo.drafts.keys import keys_of
 from zoo.printable import quoted
 from zoo.recipe.model import UNKNOWN
 from zoo.recipe.validate import Marks, at, did_you_mean, pointer
-from zoo.results import Finding, Severity, Where
+from zoo.results import Finding, Where
 
 Data = dict[str, Any]
 
@@ -134,10 +134,11 @@ def _unwaivable(code: str) -> str | None:
     """Why findings of ``code`` cannot be waived, or None if they can: warnings, and errors about the base
     draft, an engine's hazard or a launch command, which a person may know better."""
     from zoo.rules import RULES  # the rules need recipes
+    from zoo.rules.severity import is_fixed
 
     if code not in RULES:
         return "there is no such rule"
-    if RULES[code].severity is Severity.ERROR and code[0] not in "BEL":
+    if is_fixed(RULES[code]):
         return "it means a broken file, a contradiction or hostile input"
     return None
 

@@ -116,6 +116,8 @@ def _of_rules(results: list[CheckResult], recipe: Recipe) -> tuple[Outcome, str]
     said = [f"{len(results) - len(missing)} checks"]
     said += [f"not checked: {_by_reason(missing)}"] if missing else []
     said += [f"waived: {', '.join(waived)}"] if waived else []
+    lowered = sorted({each.code for each in findings if _is_lowered(each, recipe)})
+    said += [f"errors lowered by the settings: {', '.join(lowered)}"] if lowered else []
     outcome = Outcome.NOT_CHECKED if any(result.required for result in missing) else Outcome.PASSED
     return outcome, "; ".join(said)
 
@@ -136,6 +138,15 @@ def _is_waived_by(waiver: Waiver, finding: Finding) -> bool:
         finding.code == waiver.code
         and finding.severity is Severity.NOTE
         and finding.message.endswith(f"(waived: {waiver.reason})")
+    )
+
+
+def _is_lowered(finding: Finding, recipe: Recipe) -> bool:
+    """Whether the finding is no error because of the settings of the zoo, and not because of a waiver."""
+    return (
+        finding.severity is not Severity.ERROR
+        and RULES[finding.code].severity is Severity.ERROR
+        and not any(_is_waived_by(waiver, finding) for waiver in recipe.waivers)
     )
 
 

@@ -9,6 +9,8 @@ import click
 from zoo.printable import printable
 from zoo.results import CheckResult, Finding, Report, Severity, Where
 
+# More of one message helps nobody; what says much (a recipe's prose, an engine's answer) has less.
+LONGEST = 4_000
 _COLOUR = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
@@ -20,7 +22,7 @@ def render(report: Report, *, notes: bool = True) -> str:
 def finding_lines(finding: Finding, *, hint: bool = True) -> Iterator[str]:
     """A finding: severity, code and message, then each place, then the next action."""
     label = click.style(f"{finding.severity} {finding.code}", fg=_COLOUR[finding.severity], bold=True)
-    yield f"{label} {printable(finding.message, keep='')}"
+    yield f"{label} {printable(finding.message, keep='', limit=LONGEST)}"
     shown = place(finding.where)
     if shown:
         yield f"    at {shown}"
@@ -29,7 +31,7 @@ def finding_lines(finding: Finding, *, hint: bool = True) -> Iterator[str]:
         if other and other != shown:
             yield f"    against {other}"
     if finding.hint and hint:
-        yield f"    -> {printable(finding.hint, keep='')}"
+        yield f"    -> {printable(finding.hint, keep='', limit=LONGEST)}"
 
 
 def place(where: Where) -> str:
@@ -66,6 +68,7 @@ def _lines(report: Report, notes: bool) -> Iterator[str]:
         yield printable(
             f"{source}: {facts['tensors']:,} tensors, {dtypes}, {facts['bytes']:,} bytes",
             keep="",
+            limit=LONGEST,
         )
     if "family" in facts:
         yield f"family: {facts['family']}"
@@ -94,7 +97,7 @@ def _not_checked(results: Iterable[CheckResult]) -> Iterator[str]:
             f" and {len(group) - 6} more" if len(group) > 6 else ""
         )
         label = click.style("not checked", fg="magenta", bold=any(result.required for result in group))
-        yield f"{label} {codes}: {printable(reason, keep='')}"
+        yield f"{label} {codes}: {printable(reason, keep='', limit=LONGEST)}"
     if by_reason:
         yield ""
 

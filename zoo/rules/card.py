@@ -1,7 +1,7 @@
 """K: the card's claims, its metadata and the evidence beside it.
 
-Whether the committed card is the one that recipe and evidence give is not a rule, because it needs the
-template engine: see ``zoo card NAME --check``. K001 is kept free for it.
+Whether the committed card is the one that recipe and evidence give needs the template engine: K001
+(``zoo.rules.change``) is found by ``zoo ci``, and ``zoo card NAME --check`` says the same.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ def evidence_impossible() -> None:
 
     What it does: Checks that verify steps are the sum of the accept histogram, correct drafts its weighted
     sum, accept length 1 + correct / steps, the histogram as long as the block, and the end after the start.
+    Of a smoke test also that its gates follow from what was served, within the margins of its settings, and
+    that engine, arguments and block size are those of the profile and the recipe.
     Why is this bad: No run can have given these numbers.
     Example: accept_histogram [5, 3], verify_steps 10
     Use instead: The record as the check wrote it

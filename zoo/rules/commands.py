@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from zoo.engines.credentials import is_secret_flag, is_secret_variable
 from zoo.engines.hazards import HAZARDS, Hazard
 from zoo.engines.options import Option, Snapshot, snapshot, snapshots
+from zoo.engines.shellwords import Word
 from zoo.printable import quoted
 from zoo.release.credentials import find
 from zoo.results import Finding, Severity, Where
@@ -20,7 +22,9 @@ def credential_in_a_command(subject: Subject) -> Iterable[Finding]:
     """A command or its environment holds a credential.
 
     What it does: looks for tokens of a fixed shape (Hugging Face, GitHub, AWS) in the arguments, in variables
-    before the command and in docker -e. The token is not shown.
+    before the command and in docker -e; for any text as the value of a flag that takes a credential
+    (--api-key, --admin-api-key, --ssl-keyfile-password, --hf-token), and of a variable whose name says so
+    (..._API_KEY, ..._TOKEN, SECRET_KEY, ..._PASSWORD). A value that is a variable is none. Nothing is shown.
     Why is this bad: every user of the machine can read arguments (ps), SGLang and vLLM log them, and the
     file is copied. Whoever has the token has the account.
     Example: HF_TOKEN=hf_... sglang serve --model-path org/private
@@ -29,26 +33,42 @@ def credential_in_a_command(subject: Subject) -> Iterable[Finding]:
     Since: 0.1.0
     """
     for launch in subject.launches:
+        for text in launch.program:  # env HF_TOKEN=... python
+            name, _, value = text.partition("=")
+            what = f"the program of the {label(launch.profile)}"
+            named = is_secret_variable(name, value)
+            yield from _credential(text, what, launch.profile.where("/command"), named=named)
+        flags = dict(launch.credentials)
         for index, said in enumerate(launch.said):
+            what = f"{flags[index]} of the" if index in flags else "an argument of the"
             yield from _credential(
-                said.text, f"an argument of the {label(launch.profile)}", launch.where(index)
+                said.text, f"{what} {label(launch.profile)}", launch.where(index), named=index in flags
             )
         if launch.command is None:
             for name, value in launch.profile.environment.items():
                 place = launch.profile.where(f"/environment/{name}")
-                yield from _credential(value, f"the environment of {label(launch.profile)}", place)
+                what = f"{quoted(name, 40)} in the environment of {label(launch.profile)}"
+                yield from _credential(value, what, place, named=is_secret_variable(name, value))
         else:
-            for name, word in launch.command.environment:
+            yield from _variables(launch.command.environment, launch.command.file)
+            for word in launch.command.lost:
+                flag, joined, value = word.text.partition("=")
+                named = is_secret_flag([flag]) and bool(joined and value) and not word.symbolic
                 place = Where(launch.command.file, word.line)
-                yield from _credential(word.text, f"variable {quoted(name, 40)}", place)
+                yield from _credential(word.text, quoted(flag, 40), place, named=named)
     if subject.script is not None:
-        for name, word in subject.script.assignments:
-            place = Where(subject.script.file, word.line)
-            yield from _credential(word.text, f"variable {quoted(name, 40)}", place)
+        yield from _variables(subject.script.assignments, subject.script.file)
 
 
-def _credential(text: str, what: str, where: Where) -> Iterator[Finding]:
-    kind = find(text.encode("utf-8", "replace"))
+def _variables(assigned: Iterable[tuple[str, Word]], file: str) -> Iterator[Finding]:
+    for name, word in assigned:
+        named = is_secret_variable(name, word.text) and not word.symbolic
+        yield from _credential(word.text, f"variable {quoted(name, 40)}", Where(file, word.line), named=named)
+
+
+def _credential(text: str, what: str, where: Where, *, named: bool) -> Iterator[Finding]:
+    """``named``: the flag or variable that holds ``text`` is for credentials."""
+    kind = find(text.encode("utf-8", "replace")) or ("a credential, written out" if named else None)
     if kind is not None:
         hint = "take it out and revoke it; give it to the server by its environment, from a secret"
         yield Finding(f"{what} holds {kind}", hint, where)
@@ -69,13 +89,34 @@ def command_is_cut_off(subject: Subject) -> Iterable[Finding]:
     for launch in subject.launches:
         for word in launch.command.lost if launch.command is not None else ():
             yield Finding(
-                f"{label(launch.profile)}: {quoted(word.text, 40)} does not belong to it any more",
+                f"{label(launch.profile)}: {quoted(word.text.partition('=')[0], 40)} does not belong to it "
+                "any more",
                 "end the line before it with a backslash, with nothing after it",
                 Where(launch.profile.file, word.line),
             )
     if subject.script is not None:
         for line in subject.script.unclosed:
             yield Finding("a quote is never closed", "close it", Where(subject.script.file, line))
+
+
+@rule("L019", "launch-version", severity=Severity.NOTE, needs=("profiles",))
+def image_is_of_another_version(subject: Subject) -> Iterable[Finding]:
+    """A command was judged as another version than its image has.
+
+    What it does: compares the version that --engine named with the tag of the container image.
+    Why is this bad: it is not, where an update is planned; what the command does today, another run says.
+    Example: --engine sglang==0.5.23 for lmsysorg/sglang:v0.5.14-cu130.
+    Use instead: no --engine: the tag says the version.
+    Since: 0.1.0
+    """
+    for launch in subject.commands:
+        tag = launch.command.version if launch.command is not None else None
+        if tag is not None and tag != str(launch.profile.version):
+            message = (
+                f"{label(launch.profile)}: judged as {engine_of(launch.profile)}, but the tag of its image "
+                f"says {tag}"
+            )
+            yield Finding(message, f"leave --engine out to judge it as {tag}", launch.where(-1))
 
 
 @rule("L013", "launch-hazard", severity=Severity.NOTE, needs=("profiles",))

@@ -6,6 +6,7 @@ profiles judge it too; its places are lines of the text.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from zoo.engines.credentials import is_literal, is_secret_flag
 from zoo.engines.hazards import profile_arguments
 from zoo.engines.judge import judge
 from zoo.engines.launch import Argument
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 # Converters that take any text: a variable in such a value hides nothing that could be judged.
 _ANY_TEXT = (None, "str", "str_or_none", "optional[str]", "str_or_json")
+# "$@", "${EXTRA[@]}": as many words as there are, even in quotes.
+_MANY_WORDS = re.compile(r"\$[@*]|\$\{\w+\[[@*]\]")
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,13 @@ class Launch:
     @property
     def hidden_arguments(self) -> tuple[int, ...]:
         """The words that may be any arguments: a variable where a flag may stand, or a file of them."""
-        if self.parsed is None:
-            return ()
-        lone = {index for each in self.parsed.given for index in self._lone_value(each)}
+        if self.parsed is None:  # as far as one sees without the flags: a word after a flag is its value
+            said = [each.text for each in self.said]
+            lone = {index + 1 for index, text in enumerate(said) if re.fullmatch(r"--[\w-]+", text)}
+            lone |= {index for index, text in enumerate(said) if re.match(r"--[\w-]+=", text)}
+        else:
+            lone = {index for each in self.parsed.given for index in self._lone_value(each)}
+        lone -= {index for index, each in enumerate(self.said) if _MANY_WORDS.search(each.text)}
         files = [index for index, each in enumerate(self.said) if each.text.partition("=")[0] == "--config"]
         variables = [i for i in range(len(self.said)) if self.symbolic(i) and i not in lone]
         return tuple(sorted({*files, *variables}))
@@ -83,6 +91,23 @@ class Launch:
         return tuple(
             each.index for each in given if any(self.symbolic(index) for index in self.values_at(each))
         )
+
+    @property
+    def credentials(self) -> Iterator[tuple[int, str]]:
+        """The words that are values of flags that take a credential, and the flag. A variable is none."""
+        found: dict[int, str] = {}
+        for index, each in enumerate(self.said):  # also what the parser stumbles over
+            name, joined, _ = each.text.partition("=")
+            if is_secret_flag([name]):
+                found[index if joined else index + 1] = name
+        for given in () if self.parsed is None else self.parsed.given:
+            if is_secret_flag(given.option.names):
+                found |= dict.fromkeys(self.values_at(given), given.name)
+        for index, name in sorted(found.items()):
+            text = self.said[index].text if index < len(self.said) else ""
+            value = text.partition("=")[2] if text.startswith("--") else text
+            if is_literal(value) and not self.symbolic(index):
+                yield index, name
 
     @property
     def hidden_values(self) -> tuple[int, ...]:

@@ -41,6 +41,11 @@ def argument(profile: Profile, *flags: str) -> Where:
     return profile.where("/args")
 
 
+def hides_arguments(subject: Subject, profile: Profile) -> bool:
+    """Whether a variable beside the command may hold more arguments, so that none is known to be absent."""
+    return any(each.profile is profile and each.hidden_arguments for each in subject.commands)
+
+
 def label(profile: Profile) -> str:
     """How messages name it: ``profile x``, or ``command in line 3``."""
     return profile.name if " " in profile.name else f"profile {profile.name}"

@@ -15,13 +15,14 @@ Facts that are found while a file is read (a duplicate key in a header, say) are
 with their code; :func:`reported` registers the rule that documents such a code and lists its findings.
 
 Letters: R recipe, F file and header, I inventory, C config, D deep, B base and previous release, E engine
-hazard, L launch, T replay, S smoke, K card, P release, X hostile input. A code is never reused.
+hazard, L launch, T replay, S smoke, K card, P release, V change (a pull request), X hostile input. A code is
+never reused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from enum import StrEnum
@@ -34,17 +35,18 @@ if TYPE_CHECKING:
     from zoo.rules.subject import Subject
 
 Check = Callable[["Subject"], Iterable[Finding]]
-_CODE = re.compile(r"[RFICDBELTSKPX]\d{3}")
+_CODE = re.compile(r"[RFICDBELTSKPVX]\d{3}")
 _HEADING = re.compile(r"^ *(What it does|Why is this bad|Example|Use instead|Sources|Since): ?", re.MULTILINE)
 
 
 class Level(StrEnum):
     """How much is read. Header: recipe, config and the first bytes of each weights file. Deep: every byte.
-    Signature stands beside the two: what ``zoo verify --signature`` asks besides."""
+    Signature and change stand beside the two: what ``zoo verify --signature`` and ``zoo ci`` ask besides."""
 
     HEADER = "header"
     DEEP = "deep"
     SIGNATURE = "signature"
+    CHANGE = "change"
 
 
 class Rule(NamedTuple):
@@ -124,7 +126,7 @@ def run(subject: Subject, level: Level, about: str | None = None) -> tuple[Check
         (rule for rule in RULES.values() if rule.level in wanted and about in (None, *rule.needs)),
         key=lambda rule: rule.code,
     )
-    results = tuple(_run_one(rule, subject) for rule in chosen)
+    results = _override(tuple(_run_one(rule, subject) for rule in chosen), subject.severity)
     return results if subject.recipe is None else _waive(results, subject.recipe, subject.today)
 
 
@@ -152,6 +154,27 @@ def _shortened(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     last = findings[SHOWN_PER_CODE - 1]
     message = f"{last.message} (and {more:,} more like this)"
     return (*findings[: SHOWN_PER_CODE - 1], replace(last, message=message))
+
+
+def _override(results: tuple[CheckResult, ...], severity: Mapping[str, Severity]) -> tuple[CheckResult, ...]:
+    """Give the findings of a code the severity that the settings of the zoo state, and say so in each."""
+    return tuple(
+        replace(
+            result,
+            findings=tuple(
+                replace(
+                    finding,
+                    severity=severity[result.code],
+                    message=f"{finding.message} ({finding.severity} by default, "
+                    f"{severity[result.code]} by the settings)",
+                )
+                for finding in result.findings
+            ),
+        )
+        if severity.get(result.code, RULES[result.code].severity) is not RULES[result.code].severity
+        else result
+        for result in results
+    )
 
 
 def _waive(results: tuple[CheckResult, ...], recipe: Recipe, today: date) -> tuple[CheckResult, ...]:

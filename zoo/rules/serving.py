@@ -19,7 +19,7 @@ from zoo.engines.sglang_arguments import EAGLE, OVERRIDDEN, REFUSED, Argument, r
 from zoo.printable import quoted
 from zoo.recipe.model import Profile
 from zoo.results import Finding, Severity
-from zoo.rules.profiles import argument, commands, engine_of, label
+from zoo.rules.profiles import argument, commands, engine_of, hides_arguments, label
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
@@ -154,8 +154,9 @@ def algorithm_is_unknown(subject: Subject) -> Iterator[Finding]:
 def argument_is_refused(subject: Subject) -> Iterator[Finding]:
     """A profile passes an argument that its engine refuses beside this algorithm.
 
-    What it does: Looks for pipeline parallelism, DP attention, LoRA, the radix cache of a decode server and a
-    draft window below the block size, for the algorithms and versions that refuse them.
+    What it does: Looks for pipeline parallelism, DP attention, LoRA, the radix cache of a decode server, a
+    draft window below the block size, and a number of draft tokens that contradicts the block size beside it,
+    for the algorithms and versions that refuse them.
     Why is this bad: The server refuses to start.
     Example: --speculative-algorithm DFLASH --pp-size 2
     Use instead: The algorithm without that argument
@@ -185,6 +186,8 @@ def _look_up(subject: Subject, table: tuple[Argument, ...], verdict: str) -> Ite
     for profile, argv in commands(subject, "sglang"):
         named = algorithm(argv)
         for entry in table:
+            if entry.lacks and hides_arguments(subject, profile):
+                continue
             if named in entry.algorithms and profile.version in entry.versions and entry.given(argv):
                 shown = next(flag for flag in entry.flags if has_flag(argv, flag))
                 yield Finding(

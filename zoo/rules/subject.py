@@ -32,7 +32,7 @@ from zoo.engines.readings.words import title
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
 from zoo.recipe.model import Profile, Recipe
-from zoo.results import Finding, Outcome, Where, no_evidence
+from zoo.results import Finding, Outcome, Severity, Where, no_evidence
 from zoo.rules.drafted import Drafted, drafted
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ class Subject:
     that of the mask token. ``data`` are the data manifests, ``engines`` the (name, version) pairs that the
     user named. ``commands`` are launch commands that were found in ``script``, and are judged instead of
     those of the recipe's profiles. ``signers`` are those whose signature counts, ``signed`` the files that
-    one of them has signed, ``unhashed`` says which of these nobody has read. ``reported`` are the findings
-    that readers recorded, of recipe and checkpoint.
+    one of them has signed, ``unhashed`` says which of these nobody has read. ``change`` are the files of a
+    pull request that ``zoo ci`` looks at. ``reported`` are the findings that readers recorded, of recipe and
+    checkpoint. ``severity`` is how much rules matter in this zoo.
     """
 
     recipe: Recipe | None
@@ -89,9 +90,11 @@ class Subject:
     signers: tuple[str, ...] | None = None
     signed: tuple[str, ...] | None = None
     unhashed: Absent | None = None
+    change: tuple[str, ...] | None = None
     reported: tuple[Finding, ...] = ()
     missing: Mapping[str, Absent] = field(default_factory=dict)
     today: date = date.max
+    severity: Mapping[str, Severity] = field(default_factory=dict)
 
     @property
     def config(self) -> Mapping[str, Any] | None:
@@ -340,7 +343,7 @@ class Subject:
         is whole. An engine that was named, or that a profile pins, may have a loader that nobody has read for
         such a draft; of a command in a text, only its shell may know what a variable stands for; of a signed
         file, only --deep tells the sha256."""
-        if material in ("flags", "values"):
+        if material in ("flags", "values", "profiles"):
             return self._hidden(material)
         if material == "signed_bytes":
             return self.unhashed
@@ -352,8 +355,13 @@ class Subject:
         return Absent(f"{said} (docs/engines.md)")
 
     def _hidden(self, material: str) -> Absent | None:
-        """The parts of the commands that cannot be judged: arguments, or the values of flags."""
-        if any(each.parsed is None for each in self.launches):
+        """The parts of the commands that cannot be judged: whole commands, arguments, or the values of
+        flags."""
+        if self.script is not None and self.script.unread:
+            lines = ", ".join(str(line) for line in sorted({each.line for each in self.script.unread})[:5])
+            what = "may start a server in a way that is not read (eval, a variable, a string)"
+            return Absent(f"line {lines} {what}; write the command out, or check it by itself")
+        if material != "profiles" and any(each.parsed is None for each in self.launches):
             return Absent(self._no_flags(), required=bool(self.commands))
         hidden = [(each, index) for each in self.commands for index in each.hidden_arguments]
         arguments = bool(hidden)

@@ -20,7 +20,7 @@ from zoo.evidence import Result
 from zoo.recipe.model import Profile, Recipe
 from zoo.smoke.asking import ask
 from zoo.smoke.client import Answer, Client, NoAnswerError
-from zoo.smoke.probes import accept_length, block_size, draft_loaded, ready, speculating
+from zoo.smoke.probes import accept_length, block_size, draft_loaded, ready, repetition, speculating
 from zoo.smoke.served import Absent, Served
 from zoo.smoke.settings import REFERENCE, SmokeSettings
 
@@ -39,7 +39,8 @@ def ask_running(
     prompts: Sequence[Sequence[int]],
     told: Callable[[int], None] = lambda count: None,
 ) -> tuple[Result, ...]:
-    """The results of the probes that a running server can be asked for. ``prompts`` are token ids.
+    """The results of the probes that a running server can be asked for. ``prompts`` are token ids. Draft and
+    release are known by their names only: another name is not checked.
 
     Raises NoAnswerError, RequestRefusedError.
     """
@@ -69,7 +70,7 @@ def ask_running(
         prompts=tuple(tuple(prompt) for prompt in prompts),
         greedy=tuple(answers),
     )
-    probes = (draft_loaded, block_size, speculating, accept_length)
+    probes = (draft_loaded, block_size, speculating, accept_length, repetition)
     judged = tuple(probe.judge(served) for probe in probes)
     return (ready.result(profile, engine, str(version), seconds), *judged)
 

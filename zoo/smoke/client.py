@@ -5,13 +5,17 @@
         answer.counts.accept_length
 
 Requests are token ids, so that nothing depends on a tokenizer, and answers are whole, because the counts of
-a request come with its last chunk only. What a server says is untrusted: its words are made printable.
+a request come with its last chunk only. What a server says is untrusted: its words are made printable, its
+answers have a limit of time and of size, and one that no server can have come to is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Thread
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeGuard
@@ -24,6 +28,10 @@ from zoo.smoke.counts import ServedCounts, counts_of
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _SAID = 300
+# Of an answer: the scores of a prompt of 128k tokens are some 16 MiB.
+_MOST_BYTES = 64 * 2**20
+# A server that needs longer than this for each token is taken for one that hangs.
+_PER_TOKEN_S = 0.5
 
 
 class NoAnswerError(ZooError):
@@ -80,16 +88,30 @@ class Scored:
 
 
 class Client:
-    """A connection to one server. ``timeout_s`` bounds each request; ``key`` is sent as a bearer token."""
+    """A connection to one server. ``timeout_s`` bounds each request to its last byte, and half a second is
+    added for each token to generate; ``total_s`` bounds all of them together, from now on. ``vocab_size``: of
+    the target, beyond which no token is one. ``key`` is sent as a bearer token.
 
-    def __init__(self, url: str, *, timeout_s: float = 120.0, key: str | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{quoted(url)} is no address of a server", hint="e.g. http://127.0.0.1:30000")
+    Raises UsageError if ``url`` is no address.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = 120.0,
+        total_s: float | None = None,
+        vocab_size: int | None = None,
+        key: str | None = None,
+    ) -> None:
+        host = _host(url)
         self.url = url.rstrip("/")
-        headers = {"Authorization": f"Bearer {key}"} if key else None
+        self._timeout_s, self._vocab_size = timeout_s, vocab_size
+        self._end = None if total_s is None else monotonic() + total_s
+        # Not compressed: a small answer must not become a large one here.
+        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
         # No proxy stands between us and a server on this machine.
-        local = parts.hostname in _LOOPBACK
+        local = host in _LOOPBACK
         self._http = httpx.Client(timeout=timeout_s, headers=headers, trust_env=not local)
 
     def __enter__(self) -> Self:
@@ -104,9 +126,9 @@ class Client:
         """Raises NoAnswerError."""
         return self._ask("GET", path, None)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Reply:
-        """Raises NoAnswerError."""
-        return self._ask("POST", path, body)
+    def post(self, path: str, body: Mapping[str, Any], *, more_s: float = 0.0) -> Reply:
+        """``more_s``: seconds that this request may take beyond the client's limit. Raises NoAnswerError."""
+        return self._ask("POST", path, body, more_s)
 
     def server_info(self) -> Mapping[str, Any]:
         """The resolved arguments of the server, its version, and the state of each scheduler.
@@ -146,8 +168,8 @@ class Client:
             **(sampling or {}),
         }
         body = {"input_ids": list(input_ids), "sampling_params": parameters}
-        reply = _granted("/generate", self.post("/generate", body))
-        return _answer(tuple(input_ids), reply)
+        reply = _granted("/generate", self.post("/generate", body, more_s=_PER_TOKEN_S * max_new_tokens))
+        return _answer(tuple(input_ids), reply, self._vocab_size)
 
     def forced(self, input_ids: Sequence[int], start: int) -> tuple[Scored, ...]:
         """Teacher forcing: the tokens from position ``start`` (at least 1) on, scored by the target.
@@ -164,26 +186,80 @@ class Client:
         reply = _granted("/generate", self.post("/generate", body))
         return _scored(tuple(input_ids[start:]), reply)
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Reply:
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, more_s: float = 0.0) -> Reply:
         started = monotonic()
+        limit = self._timeout_s + more_s
+        if self._end is not None:
+            limit = max(0.0, min(limit, self._end - started))
         try:
-            response = self._http.request(method, self.url + path, json=body)
-        except httpx.TimeoutException as error:
+            status, raw = _within(limit, lambda: self._fetch(method, path, body, limit))
+        except (TimeoutError, httpx.TimeoutException) as error:
             raise NoAnswerError(
-                f"{printable(self.url)}{path} gave no answer in {monotonic() - started:.0f} s",
-                hint="the server hangs or is busy: look at its log",
+                f"the server does not answer: {printable(self.url)}{path} gave no answer in "
+                f"{monotonic() - started:.0f} s",
+                hint="it hangs or is busy: look at its log",
             ) from error
         except httpx.HTTPError as error:
             raise NoAnswerError(
                 f"{printable(self.url)}{path} cannot be reached: {_words(error)}",
                 hint="is the server still running? look at its log",
             ) from error
-        seconds = monotonic() - started
+        return Reply(status, _object(path, raw), monotonic() - started)
+
+    def _fetch(
+        self, method: str, path: str, body: Mapping[str, Any] | None, limit_s: float
+    ) -> tuple[int, bytes]:
+        """The status and the whole body. A server that sends a byte now and then keeps no connection open
+        for longer than ``limit_s``."""
+        end, raw = monotonic() + limit_s, bytearray()
+        with self._http.stream(method, self.url + path, json=body, timeout=limit_s) as response:
+            for chunk in response.iter_raw():
+                raw += chunk
+                if len(raw) > _MOST_BYTES:
+                    raise _not_one(path, f"it is longer than {_MOST_BYTES >> 20} MiB")
+                if monotonic() > end:
+                    raise TimeoutError
+            return response.status_code, bytes(raw)
+
+
+def _host(url: str) -> str:
+    """Raises UsageError if ``url`` is no address of a server."""
+    try:
+        parts = urlsplit(url)
+        words = url.isprintable() and " " not in url
+        valid = words and parts.scheme in ("http", "https") and parts.port != 0 and bool(httpx.URL(url).host)
+    except (ValueError, httpx.InvalidURL):
+        valid = False
+    if not valid or not parts.hostname:
+        raise UsageError(f"{quoted(url)} is no address of a server", hint="e.g. http://127.0.0.1:30000")
+    return parts.hostname
+
+
+def _within(seconds: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
+    """What ``work`` gives, or TimeoutError. It runs in a thread of its own, which is left alone when the time
+    is over: the limits of httpx are for each read, and the header of an answer may be thousands of them."""
+    done: Future[tuple[int, bytes]] = Future()
+
+    def run() -> None:
         try:
-            data = response.json()
-        except ValueError:
-            data = {"message": response.text[:_SAID]} if response.text.strip() else {}
-        return Reply(response.status_code, data if isinstance(data, dict) else {"data": data}, seconds)
+            done.set_result(work())
+        except BaseException as error:  # for whoever waits
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return done.result(timeout=seconds)
+
+
+def _object(path: str, raw: bytes) -> Mapping[str, Any]:
+    """The JSON object of an answer; what is none as the message of one. Raises NoAnswerError."""
+    try:
+        data = json.loads(raw)
+    except RecursionError as error:
+        raise _not_one(path, "its JSON is nested too deep") from error
+    except ValueError:
+        text = raw[: 4 * _SAID].decode("utf-8", "replace").strip()
+        data = {"message": text[:_SAID]} if text else {}
+    return data if isinstance(data, dict) else {"data": data}
 
 
 def _words(error: object) -> str:
@@ -202,7 +278,7 @@ def _said(data: Mapping[str, Any]) -> str:
     return _words(error.get("message", error.get("detail", "")) if isinstance(error, dict) else error)
 
 
-def _answer(input_ids: tuple[int, ...], reply: Reply) -> Answer:
+def _answer(input_ids: tuple[int, ...], reply: Reply, vocab_size: int | None) -> Answer:
     meta, tokens = reply.data.get("meta_info"), reply.data.get("output_ids")
     if not isinstance(meta, dict) or not _are_ids(tokens):
         raise _not_one("/generate", "it has no meta_info or no output_ids")
@@ -211,6 +287,12 @@ def _answer(input_ids: tuple[int, ...], reply: Reply) -> Answer:
         counts = counts_of(meta)
     except ValueError as error:
         raise _not_one("/generate", str(error)) from error
+    impossible = _impossible(tokens, meta.get("completion_tokens"), counts, vocab_size)
+    if impossible:
+        raise NoAnswerError(
+            f"what /generate said is impossible: {_words(impossible)}",
+            hint="no SGLang 0.5.14 to 0.5.23 with this target answers so: what runs at this address?",
+        )
     return Answer(
         input_ids,
         tuple(tokens),
@@ -219,6 +301,30 @@ def _answer(input_ids: tuple[int, ...], reply: Reply) -> Answer:
         cached if isinstance(cached := meta.get("cached_tokens"), int) else 0,
         reply.seconds,
     )
+
+
+def _impossible(
+    tokens: Sequence[int], completion: object, counts: ServedCounts | None, vocab_size: int | None
+) -> str:
+    """Which of the things that hold for every answer does not, in words, or "".
+
+    The prefill gives a token, and each verify step its correct drafts and one of the target's; the last block
+    is cut. Both sides have a block to spare, for a request that was retracted and began again.
+    """
+    if completion is not None and completion != len(tokens):
+        return f"it has {len(tokens)} output_ids, and says {completion} completion_tokens"
+    largest = max(tokens, default=0)
+    if vocab_size is not None and largest >= vocab_size:
+        return f"token {largest} is outside the target's vocabulary of {vocab_size}"
+    if counts is None:
+        return ""
+    given, block = counts.correct_drafts + counts.verify_steps, counts.block
+    if given > len(tokens) + block or len(tokens) > 1 + given + block:
+        return (
+            f"it has {len(tokens)} tokens, and {counts.verify_steps} verify steps with "
+            f"{counts.correct_drafts} correct drafts give {given}"
+        )
+    return ""
 
 
 def _scored(tokens: tuple[int, ...], reply: Reply) -> tuple[Scored, ...]:
@@ -251,4 +357,6 @@ def _not_one(path: str, why: str) -> NoAnswerError:
 
 
 def _are_ids(tokens: object) -> TypeGuard[list[int]]:
-    return isinstance(tokens, list) and all(isinstance(each, int) and each >= 0 for each in tokens)
+    return isinstance(tokens, list) and all(
+        isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in tokens
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from zoo.engines.launch import launch_argv
 from zoo.engines.vllm import speculation
-from zoo.recipe.model import ModelRef
+from zoo.recipe.model import ModelRef, Profile, Recipe
 from zoo.smoke.context import Plan
 from zoo.smoke.redact import redacted
 from zoo.smoke.server import with_python
@@ -36,13 +36,21 @@ class Command:
 def command(plan: Plan, draft: ModelRef | None) -> Command:
     """The command that serves the target with ``draft``, or without one."""
     profile = plan.profile
-    public = _public(plan, draft is not None)
+    public = public_argv(
+        plan.recipe,
+        profile,
+        plan.settings.tier,
+        revision=plan.target.revision,
+        extra=plan.extra,
+        drafted=draft is not None,
+    )
     if plan.settings.tier == CPU:
 
         def reference(port: int) -> Sequence[str]:
-            words = _reference(plan, plan.target.path, "" if draft is None else draft.path)
+            words = _reference(profile, plan.target.path, "" if draft is None else draft.path)
             address = ["--host", plan.host, "--port", str(port)]
-            return [plan.python or sys.executable, *words, *address, *_extra(plan, draft is not None)]
+            extra = _extra(plan.extra, draft is not None)
+            return [plan.python or sys.executable, *words, *address, *extra]
 
         return Command(reference, public, {}, None, None)
     # The interpreter that runs zoo, where the machine has none of the name that the profile says.
@@ -50,7 +58,8 @@ def command(plan: Plan, draft: ModelRef | None) -> Command:
     environment = dict(profile.environment) | with_python(["python"], python)[1]
 
     def engine(port: int) -> Sequence[str]:
-        return with_python(_launch(plan, plan.target, draft, port), python)[0]
+        words = _launch(plan.recipe, profile, plan.target, draft, plan.extra, plan.host, port)
+        return with_python(words, python)[0]
 
     return Command(engine, public, environment, profile.engine, str(profile.version))
 
@@ -66,22 +75,50 @@ def without_draft(argv: Sequence[str]) -> list[str]:
     return kept
 
 
-def _launch(plan: Plan, target: ModelRef, draft: ModelRef | None, port: int | None) -> list[str]:
+def public_argv(
+    recipe: Recipe,
+    profile: Profile,
+    tier: str,
+    *,
+    revision: str | None = None,
+    extra: Sequence[str] = (),
+    drafted: bool = True,
+) -> tuple[str, ...]:
+    """The command as a record prints it: {target} and {draft} in the place of the models, without address and
+    paths. ``revision``: that of the target, where the engine fetches it by name."""
+    target, draft = ModelRef("{target}", revision), ModelRef("{draft}") if drafted else None
+    if tier == CPU:
+        words = _reference(profile, "{target}", "{draft}" if drafted else "")
+        words = ["python", *words, *_extra(extra, drafted)]
+    else:
+        words = _launch(recipe, profile, target, draft, extra)
+    return tuple(redacted(each) for each in words)
+
+
+def _launch(
+    recipe: Recipe,
+    profile: Profile,
+    target: ModelRef,
+    draft: ModelRef | None,
+    extra: Sequence[str],
+    host: str | None = None,
+    port: int | None = None,
+) -> list[str]:
     argv = launch_argv(
-        plan.profile,
+        profile,
         target=target,
         draft=draft or ModelRef("none"),
-        host=None if port is None else plan.host,
+        host=host,
         port=port,
-        extra=plan.extra,
-        speculation=speculation(plan.recipe),
+        extra=extra,
+        speculation=speculation(recipe),
     )
     return argv if draft is not None else without_draft(argv)
 
 
-def _reference(plan: Plan, target: str, draft: str) -> list[str]:
+def _reference(profile: Profile, target: str, draft: str) -> list[str]:
     """In float32, where nothing may differ, and reading the draft's config as the profile's engine does."""
-    reading = f"{plan.profile.engine}=={plan.profile.version}"
+    reading = f"{profile.engine}=={profile.version}"
     words = [
         *_MODULE,
         "--model-path",
@@ -98,19 +135,5 @@ def _reference(plan: Plan, target: str, draft: str) -> list[str]:
     return words
 
 
-def _extra(plan: Plan, drafted: bool) -> list[str]:
-    return list(plan.extra) if drafted else without_draft(plan.extra)
-
-
-def _public(plan: Plan, drafted: bool) -> tuple[str, ...]:
-    """The command with {target} and {draft} in the place of the models, without address and paths."""
-    target, draft = ModelRef("{target}", plan.target.revision), ModelRef("{draft}") if drafted else None
-    if plan.settings.tier == CPU:
-        words = [
-            "python",
-            *_reference(plan, "{target}", "{draft}" if drafted else ""),
-            *_extra(plan, drafted),
-        ]
-    else:
-        words = _launch(plan, target, draft, None)
-    return tuple(redacted(each) for each in words)
+def _extra(extra: Sequence[str], drafted: bool) -> list[str]:
+    return list(extra) if drafted else without_draft(extra)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import sqrt
 from statistics import median
 from typing import Any
@@ -21,6 +22,8 @@ _STEPS = ("spec_verify_ct",)
 _CORRECT = ("spec_num_correct_drafts", "spec_accepted_drafts")
 _PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts")
 _HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+# No draft proposes so many tokens a step; no server has counted so far.
+_LONGEST, _MOST = 1024, 2**53
 # Student's t, two-sided 95%, for 1 to 9 degrees of freedom; beyond that it falls to 1.96.
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 
@@ -45,6 +48,11 @@ class ServedCounts:
         """The most draft tokens that one step accepted."""
         return max((accepted for accepted, steps in enumerate(self.histogram) if steps), default=0)
 
+    @property
+    def block(self) -> int:
+        """The most tokens that one step can have given, the target's own included."""
+        return max(self.longest, -(-self.proposed // max(1, self.verify_steps))) + 1
+
     def at_least(self, accepted: int) -> int:
         """Verify steps that accepted at least so many draft tokens."""
         return sum(self.histogram[accepted:])
@@ -56,8 +64,9 @@ class ServedCounts:
 
     def by_position(self, proposals: int) -> tuple[float, ...]:
         """P(accept >= 1), ..., P(accept >= ``proposals``)."""
-        steps = sum(self.histogram)
-        return tuple(self.at_least(k) / steps if steps else 0.0 for k in range(1, proposals + 1))
+        at_least = list(accumulate(reversed(self.padded(proposals))))[::-1]
+        steps = at_least[0] if at_least else 0
+        return tuple(count / steps if steps else 0.0 for count in at_least[1 : proposals + 1])
 
     def problems(self) -> tuple[str, ...]:
         """Which of the identities that honest counts obey do not hold (sgl-project/sglang#33518)."""
@@ -87,6 +96,8 @@ def counts_of(meta: Mapping[str, Any]) -> ServedCounts | None:
     histogram: object = next((meta[name] for name in _HISTOGRAM if name in meta), [])
     if not isinstance(histogram, list) or not all(_is_count(each) for each in histogram):
         raise ValueError(f"{_HISTOGRAM[0]} is no list of counts")
+    if len(histogram) > _LONGEST:
+        raise ValueError(f"{_HISTOGRAM[0]} has {len(histogram)} counts, and no block has {_LONGEST} tokens")
     correct, proposed = _number(meta, _CORRECT), _number(meta, _PROPOSED)
     if correct is None or proposed is None:
         raise ValueError(f"{steps} verify steps without the counts of draft tokens")
@@ -154,4 +165,4 @@ def _number(meta: Mapping[str, Any], names: Sequence[str]) -> int | None:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST

@@ -124,12 +124,17 @@ def preflight(
         problems.append(
             f"{count} GPUs are needed and {len(found.gpus)} are visible (nvidia-smi -L, {_VISIBLE})"
         )
-    others = sorted({gpu.name for gpu in used if not _words(name) <= _words(gpu.name)})
+    others = sorted({gpu.name for gpu in used if not is_gpu(gpu.name, name)})
     if others:
         problems.append(f"the profile is for {printable(name)}, and here is {printable(', '.join(others))}")
     if not share:
         problems += filter(None, (_busy(gpu, free_share) for gpu in used))
     return tuple(problems)
+
+
+def is_gpu(name: str, wanted: str) -> bool:
+    """Whether the GPU that its driver calls ``name`` ("NVIDIA H200") is the profile's ("H200")."""
+    return _words(wanted) <= _words(name)
 
 
 def _words(name: str) -> set[str]:

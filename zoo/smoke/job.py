@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from zoo.errors import UnreadableError, UsageError, ZooError
 from zoo.evidence import Evidence, Result, write_evidence
 from zoo.printable import quoted
-from zoo.recipe.model import UNKNOWN, ModelRef, Recipe
+from zoo.recipe.model import ModelRef, Recipe
 from zoo.replay.target import target_files
 from zoo.results import Outcome
 from zoo.smoke import calibrations, record
@@ -29,22 +29,23 @@ from zoo.smoke.context import Plan, Smoke
 from zoo.smoke.lossless import Losslessness, calibration_result
 from zoo.smoke.probes.verdicts import counted
 from zoo.smoke.prompts import read_prompts
-from zoo.smoke.run import Phase, run
+from zoo.smoke.run import VERIFY, Step, run
 from zoo.smoke.served import Absent
 from zoo.smoke.server import ServerFailedError
 from zoo.smoke.settings import SmokeSettings, profile_of, settings_of
+from zoo.smoke.target_weights import weights_of
+from zoo.smoke.verified import verified
 
 if TYPE_CHECKING:
-    from zoo.checkpoint.model import Checkpoint
     from zoo.replay.target import TargetFiles
     from zoo.sources import Sources
     from zoo.workspace import Zoo
 
-Tell = Callable[[Phase, str], None]
+Tell = Callable[[Step, str], None]
 # Of the served tokens, for zoo trace: what a later replay can be made of.
 TOKENS = "served.jsonl"
-# Of one request to a server that others use too.
-_ATTACHED_S = 30.0
+# Of one request to a server that others use too (more for its tokens), and of all of them.
+_ATTACHED_S, _ATTACHED_TOTAL_S = 30.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,17 @@ def smoke(zoo: Zoo, recipe: Recipe, asked: Asked, sources: Sources, tell: Tell) 
 
     Raises:
         UsageError, UnreadableError: something that was asked for does not fit, or is not there.
+        ContradictsRecipeError: the draft is not the one that the recipe describes; nothing is started.
         ServerFailedError: the server did not come up, or died; the first line says why.
     """
     settings = settings_of(recipe, asked.tier)
     profile = profile_of(recipe, settings, asked.profile)
-    opened = _checkpoint(zoo, recipe, asked.checkpoint, sources)
     target, files = _target(zoo, recipe, asked.target, sources)
     folder = None if files is None else files.folder
     prompts = read_prompts(zoo, recipe, settings, folder)
-    digest = record.digest_of(recipe, opened)
+    tell(VERIFY, "")
+    opened, digest = verified(zoo, recipe, asked.checkpoint, sources)
+    beside = _target_result(files)
     with _work(asked.out) as work:
         plan = Plan(
             recipe=recipe,
@@ -109,7 +112,6 @@ def smoke(zoo: Zoo, recipe: Recipe, asked: Asked, sources: Sources, tell: Tell) 
             control=asked.control,
         )
         done = run(plan, tell)
-        beside = _target_result(files)
         if asked.with_control:
             beside.append(_control(replace(plan, control=asked.with_control), tell))
         made = _made(done, beside)
@@ -130,7 +132,13 @@ def attach(zoo: Zoo, recipe: Recipe, url: str, asked: Asked) -> tuple[tuple[Resu
     folder = recipe.target.served.path
     local = asked.target or (zoo.root / folder if folder.startswith("./") else None)
     prompts = read_prompts(zoo, recipe, settings, local)
-    with Client(url, timeout_s=_ATTACHED_S, key=os.environ.get("ZOO_SERVER_KEY")) as client:
+    with Client(
+        url,
+        timeout_s=_ATTACHED_S,
+        total_s=_ATTACHED_TOTAL_S,
+        vocab_size=recipe.target.vocab_size,
+        key=os.environ.get("ZOO_SERVER_KEY"),
+    ) as client:
         found = ask_running(client, recipe, profile, settings, [each.input_ids for each in prompts.prompts])
     results = tuple(replace(each, check=f"gate/{each.check}") for each in found)
     failed = any(each.outcome is Outcome.FAILED for each in results)
@@ -222,6 +230,7 @@ def _target_result(files: TargetFiles | None) -> list[Result]:
         reason = "the engine fetched the target by its name; its files are not here"
         return [Result("target", Outcome.NOT_CHECKED, reason, {})]
     said = {"config_sha256": files.config_sha256, "tokenizer_sha256": files.tokenizer_sha256}
+    said |= weights_of(files.checkpoint)
     return [Result("target", Outcome.PASSED, "", {key: value for key, value in said.items() if value})]
 
 
@@ -245,14 +254,6 @@ def _control(plan: Plan, tell: Tell) -> Result:
     if caught:
         return Result(check, Outcome.PASSED, "", said)
     return Result(check, Outcome.FAILED, f"no probe failed for a draft that is broken ({plan.control})", said)
-
-
-def _checkpoint(zoo: Zoo, recipe: Recipe, named: str | None, sources: Sources) -> Checkpoint:
-    if named is not None:
-        return sources.open(named)
-    if recipe.checkpoint.source == UNKNOWN:
-        raise UnreadableError("the recipe's source is unknown", hint="add --checkpoint FOLDER")
-    return sources.open(recipe.checkpoint.source, zoo=zoo)
 
 
 def _target(

@@ -26,13 +26,9 @@ from zoo.results import Outcome
 from zoo.smoke.asking import ask, ask_together
 from zoo.smoke.client import Answer, Client, RequestRefusedError
 from zoo.smoke.served import Absent, Refused
+from zoo.smoke.tolerance import LEAST, LEAST_FLOAT32, calibrated
 
 CALIBRATION = "lossless/calibration"
-# Kernels at another batch size differ more than those of one run showed.
-_SPARE = 1.5
-# Nats. Logits of bf16 are 0.125 apart from 16 on: two such steps are no fault, whatever a few prompts showed
-# (0.22 were seen on an H200). In float32 only the last digits of two sums differ.
-_LEAST, _LEAST_FLOAT32 = 0.3, 0.05
 _TOGETHER = 8
 
 
@@ -58,12 +54,12 @@ class Calibration:
     largest_gap: float
     identical: int
     first_difference: float | None
-    least: float = _LEAST
+    least: float = LEAST
 
     @property
     def tolerance(self) -> float:
         """Nats that a served token may be below the best."""
-        return max(self.least, _SPARE * self.largest_gap)
+        return calibrated(self.least, self.largest_gap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,7 @@ def calibrate(
         largest_gap=max(gaps),
         identical=differences.count(None),
         first_difference=_median(differences),
-        least=_LEAST_FLOAT32 if client.server_info().get("dtype") == "float32" else _LEAST,
+        least=LEAST_FLOAT32 if client.server_info().get("dtype") == "float32" else LEAST,
     )
     return calibration, alone
 

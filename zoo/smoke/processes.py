@@ -18,12 +18,22 @@ from pathlib import Path
 # The name of the variable of the environment whose value marks the processes of a server.
 MARK = "ZOO_SERVER_MARK"
 _PROC = Path("/proc")
+_GOODBYE_S = 10.0
 
 
-def members(group: int, mark: str) -> tuple[int, ...]:
-    """The living processes of the ``group``, its session, or with the ``mark``. A zombie is not alive.
+# Processes by their number, with the time of their start, since a number may be given again.
+Seen = dict[int, int]
+# Fields of /proc/PID/stat after the name: the state is the first.
+_THREADS, _START = 17, 19
 
-    Without /proc (macOS): the group's leader if anything of the group lives.
+
+def members(group: int, mark: str, seen: Seen | None = None) -> tuple[int, ...]:
+    """The living processes of the ``group``, its session, or with the ``mark``, and those of ``seen``, to
+    which they are added: a process that is about to end has lost its environment, and may hold its GPU for
+    seconds.
+
+    A zombie is not alive, unless a thread of it is. Without /proc (macOS): the group's leader if anything of
+    the group lives.
     """
     if not _PROC.joinpath("self/stat").exists():
         try:
@@ -32,28 +42,35 @@ def members(group: int, mark: str) -> tuple[int, ...]:
             return ()
         return (group,)
     pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
-    return tuple(sorted(pid for pid in pids if _belongs(pid, group, mark)))
+    seen = {} if seen is None else seen
+    return tuple(sorted(pid for pid in pids if _belongs(pid, group, mark, seen)))
 
 
-def _belongs(pid: int, group: int, mark: str) -> bool:
+def _belongs(pid: int, group: int, mark: str, seen: Seen) -> bool:
     try:
         # The name of the program, in parentheses, may hold anything: what counts comes after the last one.
-        state, _, process_group, session = (
-            (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[:4]
-        )
-        if state in "ZX":
+        stat = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        if stat[0] in "ZX" and int(stat[_THREADS]) <= 1:
             return False
-        if group in (int(process_group), int(session)):
+        start = int(stat[_START])
+        if (
+            seen.get(pid) == start
+            or group in (int(stat[2]), int(stat[3]))
+            or f"{MARK}={mark}".encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        ):
+            seen[pid] = start
             return True
-        return f"{MARK}={mark}".encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return False
     except (OSError, ValueError):  # gone meanwhile, or of another user
         return False
 
 
-def kill(group: int, mark: str, *, wait_s: float = 10.0) -> tuple[int, ...]:
-    """SIGKILL every process of the server, and wait until they are gone. Returns those that are not."""
+def kill(group: int, mark: str, seen: Seen | None = None, *, wait_s: float = 10.0) -> tuple[int, ...]:
+    """SIGKILL every process of the server, and wait until they are gone. Returns those that are not.
+    ``seen``: as for :func:`members`."""
     end = time.monotonic() + wait_s
-    while alive := members(group, mark):
+    seen = {} if seen is None else seen
+    while alive := members(group, mark, seen):
         for pid in alive:
             with suppress(ProcessLookupError, PermissionError):
                 if _PROC.exists():
@@ -94,7 +111,11 @@ class Watcher:
         with suppress(OSError):
             assert self._child.stdin is not None
             self._child.stdin.close()
-        self._child.wait()
+        try:
+            self._child.wait(timeout=_GOODBYE_S)
+        except subprocess.TimeoutExpired:  # somebody stopped it (SIGSTOP)
+            self._child.kill()
+            self._child.wait()
 
     def _say(self, line: str) -> None:
         assert self._child.stdin is not None
@@ -113,12 +134,13 @@ def _watch(stop_s: float) -> None:
     if watched is None:
         return
     group, mark = watched
+    seen: Seen = {}
     with suppress(ProcessLookupError, PermissionError):
         os.kill(group, signal.SIGTERM)
     end = time.monotonic() + stop_s
-    while members(group, mark) and time.monotonic() < end:
+    while members(group, mark, seen) and time.monotonic() < end:
         time.sleep(0.1)
-    kill(group, mark)
+    kill(group, mark, seen)
 
 
 if __name__ == "__main__":

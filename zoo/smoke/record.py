@@ -11,11 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from zoo import __version__
-from zoo.checkpoint.model import Checkpoint
-from zoo.digests import FileDigest, basis_digest, engine_digest, sha256_file
-from zoo.errors import UsageError
+from zoo.digests import basis_digest
 from zoo.evidence import GATE, Engine, Evidence, Result, basis_of
-from zoo.printable import quoted
 from zoo.recipe.model import UNKNOWN, Profile, Recipe
 from zoo.results import Outcome
 from zoo.smoke.gpus import Gpus
@@ -32,25 +29,6 @@ _REASON = 1000
 def subject_of(settings: SmokeSettings, profile: Profile) -> str:
     """Whose record it is: the profile's, or on tier cpu that of the reference engine."""
     return profile.name if settings.gpus else REFERENCE
-
-
-def digest_of(recipe: Recipe, checkpoint: Checkpoint) -> str:
-    """The checkpoint digest of a folder.
-
-    Raises:
-        UsageError: it lacks a file that the recipe declares, so that its digest says nothing.
-    """
-    missing = sorted(set(recipe.checkpoint.files) - set(checkpoint.files))
-    if missing:
-        raise UsageError(
-            f"{quoted(checkpoint.source)} lacks {', '.join(map(quoted, missing))}, which the recipe declares",
-            hint=f"run: zoo verify {recipe.name}",
-        )
-    files = [
-        FileDigest(name, checkpoint.files[name], sha256_file(checkpoint.root / name))
-        for name in recipe.checkpoint.files
-    ]
-    return engine_digest(recipe, files)
 
 
 def record(

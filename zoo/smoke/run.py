@@ -14,14 +14,23 @@ from zoo.smoke.record import now
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
-    """``of_draft``: it asks about more than a control, a draft that is broken on purpose, must be asked."""
+class Step:
+    """What a person is told: a name for a log, and what is done."""
 
     name: str
     about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phase(Step):
+    """``of_draft``: it asks about more than a control, a draft that is broken on purpose, must be asked."""
+
     run: Callable[[Smoke], None]
     of_draft: bool = False
 
+
+# Before the phases, and once for all copies of the draft (zoo.smoke.verified).
+VERIFY = Step("verify", "compare the draft with its recipe")
 
 PHASES: tuple[Phase, ...] = (
     # The cheapest first: the GPUs that the profile asks for, free, with a driver.
@@ -49,7 +58,7 @@ PHASES: tuple[Phase, ...] = (
 )
 
 
-def run(plan: Plan, tell: Callable[[Phase, str], None]) -> Smoke:
+def run(plan: Plan, tell: Callable[[Step, str], None]) -> Smoke:
     """Run all phases in order. ``tell`` hears what the present phase does, and "" when it begins.
 
     Raises:

@@ -79,6 +79,7 @@ class Server:
         self.argv, self.url, self.log, self.limits = argv, url, log, limits
         self.engine, self.version = engine, version
         self._process, self._watcher, self._mark = process, watcher, mark
+        self._seen: processes.Seen = {}
         self._stopped: Stopped | None = None
 
     @property
@@ -88,8 +89,8 @@ class Server:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """All living processes of the server."""
-        return processes.members(self.pid, self._mark)
+        """All living processes of the server; whoever was one stays one to its end."""
+        return processes.members(self.pid, self._mark, self._seen)
 
     @property
     def port(self) -> int:
@@ -123,7 +124,7 @@ class Server:
         begin = time.monotonic()
         health = _HEALTH.get(self.engine or "", "/health_generate")
         why = readiness.wait(
-            self.url, self.log, self.limits, health=health, alive=self.alive, told=told, attempt=attempt
+            self.url, self.log, self.limits, health=health, alive=self._lives, told=told, attempt=attempt
         )
         if why:
             raise self.failed(why)
@@ -137,7 +138,7 @@ class Server:
         if self._stopped is not None:
             return self._stopped
         begin = time.monotonic()
-        by_itself = not self.alive()
+        by_itself = not self._lives()
         forced = False
         try:
             if not by_itself:
@@ -145,7 +146,7 @@ class Server:
                     os.kill(self.pid, signal.SIGTERM)
                 forced = not self._gone_within(self.limits.stop_s)
         finally:  # also when Ctrl-C cuts the wait short
-            survivors = processes.kill(self.pid, self._mark)
+            survivors = processes.kill(self.pid, self._mark, self._seen)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
             if not survivors:
@@ -171,6 +172,11 @@ class Server:
                 return False
             time.sleep(0.1)
         return True
+
+    def _lives(self) -> bool:
+        """As :meth:`alive`, with a look at the whole tree, which is known then even while it ends."""
+        processes.members(self.pid, self._mark, self._seen)
+        return self.alive()
 
     def _gone_within(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
@@ -203,8 +209,15 @@ def start(
     """
     ports.ensure_free(*_address(url))
     mark = secrets.token_hex(8)
-    # Unbuffered, so that the log grows while the server works.
-    merged = {"PYTHONUNBUFFERED": "1", **os.environ, **environment, processes.MARK: mark}
+    # Unbuffered, so that the log grows while the server works. And with "python -m" no module comes from the
+    # folder that the caller happens to be in (Python 3.11); PYTHONPATH is the user's to set.
+    merged = {
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONSAFEPATH": "1",
+        **os.environ,
+        **environment,
+        processes.MARK: mark,
+    }
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         watcher = processes.Watcher(limits.stop_s)

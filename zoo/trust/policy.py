@@ -34,9 +34,10 @@ def signers_of(zoo: Zoo, name: str = "") -> tuple[Trusted, ...]:
             hint=f"signers are: {known}" if known else "name the key: --key FILE",
         )
     found = []
+    root = zoo.trust_root or zoo.root
     for each in chosen:
-        path = zoo.root / each.key
-        if not path.resolve().is_relative_to(zoo.root) or first_link(path, zoo.root) is not None:
+        path = root / each.key
+        if not path.resolve().is_relative_to(root) or first_link(path, root) is not None:
             raise SettingsError(
                 f"{zoo.shown(zoo.settings_file)}: the key of signer {quoted(each.name)} is outside of the "
                 "zoo, or a link",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +13,14 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import UnreadableError, ZooError
 from zoo.printable import quoted
+
+# The largest file that is read of the wheels that were read has one MiB.
+_LARGEST = 64 * 1024 * 1024
+# A member of a zip file that is cut, encrypted or compressed in a way that Python does not know.
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 class LayoutError(ZooError):
@@ -54,6 +61,9 @@ class Source:
         if not self.root.exists():
             hint = "give a wheel file, or the folder that a wheel was unpacked into"
             raise UnreadableError(f"{quoted(str(self.root))} does not exist", hint=hint)
+        if not self.root.is_dir() and not self.root.is_file():
+            hint = "give a wheel file, or the folder that a wheel was unpacked into"
+            raise UnreadableError(f"{quoted(str(self.root))} is no file but a device or a pipe", hint=hint)
 
     @cached_property
     def _zip(self) -> zipfile.ZipFile | None:
@@ -66,13 +76,33 @@ class Source:
             raise UnreadableError(f"{quoted(str(self.root))} is no wheel ({error})", hint=hint) from error
 
     def text(self, path: str) -> str | None:
-        """The content of a file; None where there is none."""
+        """The content of a file; None where there is none.
+
+        Raises:
+            UnreadableError: it is no regular file, cannot be unpacked, is not UTF-8, or is above 64 MiB.
+        """
+        place = f"{quoted(path)} in {quoted(str(self.root))}"
+        hint = "get the release again, from where it was published"
         try:
-            if self._zip is not None:
-                return self._zip.read(path).decode("utf-8")
-            return (self.root / path).read_text(encoding="utf-8")
+            content = self._content(path)
         except (KeyError, FileNotFoundError, NotADirectoryError):
             return None
+        except _UNREADABLE as error:
+            raise UnreadableError(f"{place} cannot be read ({error})", hint=hint) from error
+        if len(content) > _LARGEST:
+            raise UnreadableError(f"{place} has more than 64 MiB", hint="no release has such a source file")
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UnreadableError(f"{place} is not UTF-8 (byte {error.start})", hint=hint) from error
+
+    def _content(self, path: str) -> bytes:
+        """At most one byte more than may be; of an archive no more is unpacked either."""
+        if self._zip is not None:
+            with self._zip.open(path) as member:
+                return member.read(_LARGEST + 1)
+        with open_regular(self.root / path) as file:
+            return read_up_to(file, _LARGEST + 1)
 
     def version(self, engine: str) -> str:
         """The version that the package's metadata states."""
@@ -145,6 +175,8 @@ def _parsed(name: str, path: str, text: str) -> Module:
     except SyntaxError as error:
         what = f"not Python that this interpreter reads ({error.msg})"
         raise LayoutError(f"{path}:{error.lineno}", what) from error
+    except (ValueError, RecursionError, MemoryError) as error:  # a NUL byte, or nested beyond all reason
+        raise LayoutError(path, f"not Python that this interpreter reads ({error})") from error
     module = Module(name, path, tree)
     package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
     for statement in _top_level(tree.body):

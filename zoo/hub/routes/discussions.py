@@ -125,6 +125,26 @@ def _comment(repo: Repo, discussion: dict[str, Any], user: Identity, data: dict[
     return {"newMessage": event}
 
 
+def _edit(call: Call) -> Response:
+    """Another text for a comment, by whoever wrote it. The earlier ones stay in its history."""
+    repo, user = contributable(call)
+    text = check_text(call.json().get("content"), "The comment", _COMMENT)
+    if not text.strip():
+        raise bad_request("The comment is empty")
+    with repo.lock:
+        discussion = discussions.read(repo, _number(call))
+        found = [each for each in discussion["events"] if each["id"] == call.path["comment"]]
+        if not found or found[0]["type"] != "comment":
+            raise HubError(404, "Comment not found")
+        if found[0]["author"]["name"] != user.name:
+            raise forbidden(f"Only {found[0]['author']['name']} may edit this comment")
+        edited = discussions.comment_data(text, user.name)
+        history = [*found[0]["data"]["history"], edited["latest"]]
+        found[0]["data"] = {**edited, "edited": True, "history": history}
+        discussions.write(repo, discussion)
+    return answer({"updatedComment": found[0]})
+
+
 def _status(repo: Repo, discussion: dict[str, Any], user: Identity, data: dict[str, Any]) -> dict[str, Any]:
     status = data.get("status")
     _check_responsible(repo, discussion, user)
@@ -209,6 +229,7 @@ ROUTES = [
     route("POST", f"{REPO}/discussions", _open),
     route("GET", _ONE, _details),
     route("POST", f"{_ONE}/comment", _changing(_comment)),
+    route("POST", f"{_ONE}/comment/{{comment}}/edit", _edit),
     route("POST", f"{_ONE}/status", _changing(_status)),
     route("POST", f"{_ONE}/title", _changing(_rename)),
     route("POST", f"{_ONE}/merge", _merge),

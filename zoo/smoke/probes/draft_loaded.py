@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from zoo.engines.hazards import profile_argv
@@ -42,6 +43,8 @@ def judge(served: Served) -> Result:
     told = _public(resolved, served.draft)
     unsure = ""
     if not served.draft and not problems:
+        if not _is_named(served):
+            return not_checked(LOADED, _unnamed(served), told)
         other, unsure = _by_name(served)
         problems += [other] if other else []
     if isinstance(served.log, Absent):
@@ -93,13 +96,27 @@ def _wanted(served: Served) -> dict[str, Any]:
     return wanted
 
 
+def _is_named(served: Served) -> bool:
+    """Whether the path of somebody's server is the recipe's repository, or a folder of the recipe's name."""
+    path = str(served.info.get("speculative_draft_model_path") or "")
+    return path == served.recipe.repo or PurePosixPath(path).name == served.recipe.name
+
+
+def _unnamed(served: Served) -> str:
+    path = _shown(served.info.get("speculative_draft_model_path"))
+    return (
+        f"the server's draft is {path}, and its name does not tell whether this is {served.recipe.name}: "
+        f"only {served.recipe.repo}, or a folder of the name {served.recipe.name}, is taken for it"
+    )
+
+
 def _by_name(served: Served) -> tuple[str, str]:
     """Of a server that somebody else started: what contradicts the recipe in the name and the revision of its
     draft, and what they leave open. A release is the tag vVERSION of the recipe's repository."""
     path = served.info.get("speculative_draft_model_path")
     revision = served.info.get("speculative_draft_model_revision")
     if path != served.recipe.repo:
-        return "", f"; whether {_shown(path)} holds this draft, its name does not tell"
+        return "", f"; whether the folder {_shown(path)} holds this draft, only its name says"
     release = f"v{served.recipe.version}"
     if revision == release:
         return "", ""

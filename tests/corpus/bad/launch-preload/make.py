@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from tests.corpus.kit import edit_profile, good_draft, good_recipe
+
+
+def make(folder: Path) -> None:
+    good_draft(folder)
+    good_recipe(folder)
+    edit_profile(folder, "args:\n", "environment: {LD_PRELOAD: /opt/other.so}\nargs:\n")

@@ -1,0 +1,3 @@
+sglang serve --model-path org/target \
+  --api-key not-a-known-shape \
+  --admin-api=secret --ssl-keyfile-pass secret

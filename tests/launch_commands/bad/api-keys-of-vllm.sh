@@ -1,0 +1,2 @@
+vllm serve org/target --api_key one two \
+  --hf-token secret

@@ -1,0 +1,2 @@
+sglang serve --model-path org/target --speculative-algorithm DFLASH $ARGS \
+  --pp-size 2

@@ -1,0 +1,1 @@
+﻿sglang serve --model-path org/target

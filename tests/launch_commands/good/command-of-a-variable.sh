@@ -1,0 +1,1 @@
+CMD='sglang serve --model-path org/target --no-such-flag'; $CMD

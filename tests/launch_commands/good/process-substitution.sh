@@ -1,0 +1,1 @@
+sglang serve --model-path org/target <(echo --no-such-flag) > >(tee log)

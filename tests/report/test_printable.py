@@ -1,0 +1,52 @@
+"""Text that was made printable starts no command of a CI runner."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report.runner import commands
+from zoo.printable import json_text, printable
+
+ANY = st.lists(
+    st.sampled_from(
+        ["::", ":", "#", "##[", "[", "]", "add-mask", "error", " ", "\n", "\r", "\u2028", "\u00a0", "a"]
+    ),
+    max_size=14,
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::add-mask::x", r"\x3a:add-mask::x"),
+        ("a\n  ::error::x", "a\n  \\x3a:error::x"),
+        ("a ##[error]x", r"a \x23#[error]x"),
+        ("###[error]x", r"#\x23#[error]x"),
+        ("a::b, C++ std::string and http://[::1]/", "a::b, C++ std::string and http://[::1]/"),
+    ],
+)
+def test_only_what_would_be_a_command_changes(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(ANY)
+def test_no_text_starts_a_command(text: str) -> None:
+    assert commands(printable(text)) == []
+    assert commands(f"zoo: {printable(text)}") == []
+
+
+@given(ANY)
+def test_no_document_starts_a_command_and_its_text_stays(text: str) -> None:
+    output = json_text({"key": text, text: [text]})
+    assert commands(output) == []
+    assert json.loads(output)["key"] == text
+
+
+@given(st.text(max_size=30), st.integers(1, 20))
+def test_a_limit_cuts_what_would_have_been_shown(text: str, limit: int) -> None:
+    whole = printable(text)
+    assert printable(text, limit=limit) in (whole, whole[: limit - 1] + "…")

@@ -1,0 +1,174 @@
+"""One affected recipe: verified as ``zoo verify`` does, its card checked, and compared with the base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from zoo import __version__, rules
+from zoo.ci import versions
+from zoo.ci.base import BaseZoo
+from zoo.ci.card import card_findings
+from zoo.ci.compared import against_base, touches_files
+from zoo.ci.evidence import Records, judge
+from zoo.ci.files import known_digest, known_digests
+from zoo.ci.model import Cause, ChangedFile, DraftResult, Kind
+from zoo.ci.outcomes import outcomes
+from zoo.ci.sources import Down, WithinZoo
+from zoo.ci.tags import moved_tags
+from zoo.diff.sides import facts_of
+from zoo.printable import printable
+from zoo.recipe.load import load_recipe
+from zoo.recipe.model import Recipe
+from zoo.remote.address import Remote
+from zoo.results import CheckResult, Finding, Outcome, Report
+from zoo.rules import Absent, Level
+from zoo.verify import Verification, verify_recipe
+from zoo.workspace import Zoo
+
+CODES = frozenset({"K001", "V001", "V002", "V005", "V007", "V008", "V009", "V010", "V012"})
+_TOOL = f"draft-zoo {__version__}"
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """What is needed to look at the affected recipes. ``zoo``: the files of the change under the settings of
+    the base. ``frozen``: changed files of published versions, which V003 names. ``down``: servers that gave
+    no answer so far."""
+
+    zoo: Zoo
+    base: BaseZoo
+    changed: tuple[ChangedFile, ...]
+    frozen: frozenset[str]
+    remote: Remote
+    today: date
+    down: Down = field(default_factory=dict)
+
+    def check(self, name: str, causes: tuple[Cause, ...]) -> DraftResult:
+        """The result of one recipe.
+
+        Raises:
+            ZooError: the key of a signer cannot be used, or a record at the base cannot be read.
+        """
+        file = f"recipes/{name}.yaml"
+        there = (self.zoo.recipes / f"{name}.yaml").is_file()
+        if there and all(cause.how == "template" for cause in causes):
+            return self._card_only(name, file, causes)
+        before = self.base.recipe(name)
+        if not there:
+            old = "" if before is None else before.version
+            report = Report(str(Level.HEADER), {"recipe": name, "file": file}, (), tool=_TOOL)
+            return DraftResult(name, file, Kind.REMOVED, causes, report, version_before=old)
+        with WithinZoo(self.remote, self.down) as sources:
+            return self._judged(name, file, causes, before, sources)
+
+    def _judged(
+        self, name: str, file: str, causes: tuple[Cause, ...], before: Recipe | None, sources: WithinZoo
+    ) -> DraftResult:
+        """The result of a recipe that is there."""
+        old = "" if before is None else before.version
+        run = verify_recipe(self.zoo, name, sources=sources, today=self.today)
+        recipe = run.subject.recipe
+        kind = self._kind(file, before, recipe)
+        report = run.report
+        if kind is Kind.UNCHANGED and recipe is not None:
+            report = report if touches_files(self.zoo, recipe, self.changed) else _forgiven(run)
+        if recipe is None:
+            report = _with(report, self._outcomes((), dict.fromkeys(CODES, _UNUSABLE)))
+            why = "the recipe cannot be used"
+            return DraftResult(name, file, kind, causes, report, "", old, not_compared=why)
+        report, records, results = self._changes(run, report, recipe, before, sources)
+        diff, why = None, "the recipe at the base cannot be used" if file in self.base.entries else ""
+        if before is not None:
+            both, checkpoint = (before, recipe), run.subject.checkpoint
+            diff = against_base(self.zoo, self.base, self.changed, sources, both, checkpoint)
+            why = ""
+        return DraftResult(
+            name, file, kind, causes, _with(report, results), recipe.version, old, records, diff, why
+        )
+
+    def _kind(self, file: str, before: Recipe | None, after: Recipe | None) -> Kind:
+        if before is None:
+            return Kind.CHANGED if file in self.base.entries else Kind.ADDED
+        same = after is not None and facts_of(before)["resolved"] == facts_of(after)["resolved"]
+        return Kind.UNCHANGED if same else Kind.CHANGED
+
+    def _card_only(self, name: str, file: str, causes: tuple[Cause, ...]) -> DraftResult:
+        """A recipe of which nothing but the template changed."""
+        recipe = load_recipe(self.zoo, name).recipe
+        found, absent = ([], _UNUSABLE) if recipe is None else card_findings(self.zoo, recipe, self.frozen)
+        missing = dict.fromkeys(CODES - {"K001"}, Absent("only the template changed", required=False))
+        missing |= {} if absent is None else {"K001": absent}
+        report = Report(str(Level.HEADER), {"recipe": name, "file": file}, (), tool=_TOOL)
+        report = _with(report, self._outcomes(found, missing))
+        version = "" if recipe is None else recipe.version
+        return DraftResult(name, file, Kind.UNCHANGED, causes, report, version, version)
+
+    def _changes(
+        self, run: Verification, report: Report, recipe: Recipe, before: Recipe | None, sources: WithinZoo
+    ) -> tuple[Report, Records, tuple[CheckResult, ...]]:
+        """The report with evidence bound to the bytes where they are known, the records, and what the rules
+        about the change say."""
+        checkpoint = run.subject.checkpoint
+        known = {} if checkpoint is None else known_digests(checkpoint, recipe.checkpoint.files)
+        digest = known_digest(recipe, known)
+        judged = judge(self.zoo, self.base, self.changed, recipe, before, digest)
+        if digest is not None and judged.evidence:
+            subject = replace(run.subject, evidence=judged.evidence)
+            again = {each.code: each for each in rules.run(subject, Level.HEADER, about="evidence")}
+            report = replace(report, results=tuple(again.get(each.code, each) for each in report.results))
+        found = list(judged.findings)
+        card, missing = card_findings(self.zoo, recipe, self.frozen)
+        found += card
+        released, unknown = versions.released_changes(self.zoo, self.base, recipe, before, known)
+        found += released
+        found += versions.order(self.zoo, self.base, recipe, before)
+        found += _waivers(recipe, before)
+        tags, unseen = moved_tags(self.zoo, recipe, sources)
+        found += tags
+        absent = {"K001": missing, "V001": unknown, "V005": unseen}
+        return (
+            report,
+            judged.records,
+            self._outcomes(found, {code: each for code, each in absent.items() if each is not None}),
+        )
+
+    def _outcomes(
+        self, found: list[Finding] | tuple[Finding, ...], missing: dict[str, Absent]
+    ) -> tuple[CheckResult, ...]:
+        paths = [file.path for file in self.changed]
+        return outcomes(found, CODES, paths, self.zoo.severity, missing)
+
+
+_UNUSABLE = Absent("the recipe cannot be used")
+
+
+def _forgiven(run: Verification) -> Report:
+    """The report without the demand for a checkpoint that cannot be reached: the change did not touch it."""
+    absent = run.subject.missing.get("checkpoint")
+    if absent is None:
+        return run.report
+    return replace(
+        run.report,
+        results=tuple(
+            replace(result, required=False)
+            if result.outcome is Outcome.NOT_CHECKED and result.reason == absent.reason
+            else result
+            for result in run.report.results
+        ),
+    )
+
+
+def _with(report: Report, results: tuple[CheckResult, ...]) -> Report:
+    return replace(report, results=(*report.results, *results))
+
+
+def _waivers(recipe: Recipe, before: Recipe | None) -> Iterator[Finding]:
+    """V012: each waiver that the base does not have."""
+    there = () if before is None else before.waivers
+    for index, waiver in enumerate(recipe.waivers):
+        if waiver not in there:
+            message = f"{waiver.code} is waived until {waiver.until}: {printable(waiver.reason, keep='')}"
+            hint = f"judge the reason; what is waived: zoo rule {waiver.code}"
+            yield Finding(message, hint, recipe.where(f"/waivers/{index}"), code="V012")

@@ -1,0 +1,232 @@
+"""Reading a git repository without running anything that it, or a pull request to it, could name.
+
+No shell, no hooks, no file system monitor, no textconv or external diff, no network, nothing written. Names
+of files are taken apart at NUL, as git prints them with -z.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from zoo.checkpoint.content import open_regular, read_up_to
+from zoo.ci.model import ChangedFile, Kind
+from zoo.errors import UnreadableError, UsageError
+from zoo.printable import printable, quoted
+
+# A file of a zoo is small; one that is larger differs from the base in any way that matters here.
+MAX_BYTES = 64 * 1024 * 1024
+_SECONDS = 120
+_QUIET = (
+    "--no-optional-locks",  # git diff would refresh the index
+    "--no-replace-objects",
+    "--literal-pathspecs",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.attributesFile=/dev/null",
+    "-c",
+    "protocol.allow=never",  # a partial clone would fetch what it lacks
+)
+_REGULAR = ("100644", "100755")
+# Bases to try, in this order, where none is given.
+_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+
+
+class Entry(NamedTuple):
+    """A file of a commit: its mode as git prints it, and the id of its content."""
+
+    mode: str
+    blob: str
+
+    @property
+    def regular(self) -> bool:
+        return self.mode in _REGULAR
+
+    def holds(self, content: bytes) -> bool:
+        """Whether this is the content, by git's own digest of it."""
+        name = "sha1" if len(self.blob) == 40 else "sha256"
+        digest = hashlib.new(name, b"blob %d\0" % len(content), usedforsecurity=False)
+        digest.update(content)
+        return digest.hexdigest() == self.blob
+
+
+class Base(NamedTuple):
+    """What a change is compared with: the name that was given or found, and the commit where the two
+    histories part."""
+
+    name: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The repository of the zoo at ``root``. All paths are relative to ``root``, with slashes."""
+
+    root: Path
+
+    def base(self, ref: str | None) -> Base:
+        """Where the history of HEAD left ``ref`` or, without one, the usual main branch.
+
+        Raises:
+            UsageError: there is no such commit. UnreadableError: no repository, or no common history.
+        """
+        if self._text("rev-parse", "--git-dir") is None:
+            raise UnreadableError(
+                f"{quoted(str(self.root))} is not in a git repository, or git does not trust its owner",
+                hint="run it in a clone of the zoo; git says more: git status",
+            )
+        named = [ref] if ref else list(_BASES)
+        name, commit = next(
+            ((each, found) for each in named if (found := self._commit(each)) is not None), ("", "")
+        )
+        if not commit:
+            what = f"there is no commit {quoted(ref)}" if ref else "no base was named, and none was found"
+            raise UsageError(what, hint="zoo ci --base REF; fetch it first: git fetch origin BRANCH")
+        if self.head is None:
+            raise UnreadableError("the repository has no commit yet", hint="commit the zoo first")
+        common = self._text("merge-base", commit, "HEAD")
+        if not common:
+            raise UnreadableError(
+                f"{quoted(name)} and HEAD have no commit in common that is here",
+                hint="fetch the whole history: git fetch --unshallow (in an action: fetch-depth: 0)",
+            )
+        return Base(name, common.split()[0])
+
+    @cached_property
+    def head(self) -> str | None:
+        """The commit of HEAD, or None if there is none."""
+        return self._commit("HEAD")
+
+    @property
+    def prefix(self) -> str:
+        """The folder of the zoo in the repository, with a slash at its end; "" for its root."""
+        return (self._text("rev-parse", "--show-prefix") or "").removesuffix("\n")
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the work tree is not that of HEAD."""
+        return self.head is not None and bool(self.changed(self.head, self.entries(self.head)))
+
+    def _commit(self, ref: str) -> str | None:
+        found = self._text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return found.strip() if found else None
+
+    def entries(self, commit: str) -> Mapping[str, Entry]:
+        """Every file of ``commit`` below the zoo; links and submodules are there with their modes."""
+        found = {}
+        for line in self._run("ls-tree", "-r", "-z", commit, "--", ".").split(b"\0"):
+            if line:
+                words, _, path = line.partition(b"\t")
+                mode, _, blob = words.decode().split()
+                found[os.fsdecode(path)] = Entry(mode, blob)
+        return found
+
+    def content(self, entry: Entry) -> bytes:
+        """The bytes of a file of a commit.
+
+        Raises UnreadableError: it is too large, or not here.
+        """
+        if int(self._run("cat-file", "-s", entry.blob)) > MAX_BYTES:
+            raise UnreadableError(
+                f"a file of the base has more than {MAX_BYTES:,} bytes", hint="keep weights out of git"
+            )
+        return self._run("cat-file", "blob", entry.blob)
+
+    def changed(self, commit: str, before: Mapping[str, Entry]) -> tuple[ChangedFile, ...]:
+        """What the work tree has otherwise than ``commit``, whose :meth:`entries` are ``before``: files that
+        git tracks, and new ones that it does not ignore. By path."""
+        found: dict[str, Kind] = {}
+        fields = self._run(
+            "diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules", "--relative", commit, "--"
+        ).split(b"\0")
+        for path in map(os.fsdecode, fields[1::2]):
+            if (kind := self._kind(path, before)) is not None:
+                found[path] = kind
+        new = self._run("ls-files", "--others", "--exclude-standard", "-z", "--", ".").split(b"\0")
+        for path in map(os.fsdecode, filter(None, new)):
+            # A repository within the repository is shown as a folder.
+            if not path.endswith("/") and (kind := self._kind(path, before)) is not None:
+                found[path] = kind
+        return tuple(ChangedFile(path, found[path]) for path in sorted(found))
+
+    def _kind(self, path: str, before: Mapping[str, Entry]) -> Kind | None:
+        """What became of one file, by its content: git's index may be older than the file."""
+        here = self.root / path
+        try:
+            mode = here.lstat().st_mode
+        except OSError:
+            return Kind.REMOVED if path in before else None
+        entry = before.get(path)
+        if entry is None:
+            return Kind.ADDED
+        if stat.S_ISDIR(mode):
+            return Kind.REMOVED if entry.regular else None
+        if stat.S_ISREG(mode) != entry.regular or (stat.S_ISREG(mode) and _differs(here, entry)):
+            return Kind.CHANGED
+        if stat.S_ISLNK(mode) and not entry.holds(os.fsencode(here.readlink())):
+            return Kind.CHANGED
+        return None
+
+    def _text(self, *args: str) -> str | None:
+        try:
+            return self._run(*args).decode()
+        except (UnreadableError, UnicodeDecodeError):
+            return None
+
+    def _run(self, *args: str) -> bytes:
+        """What ``git ARGS`` prints.
+
+        Raises UnreadableError: it fails, with git's own first line.
+        """
+        try:
+            ran = subprocess.run(
+                ["git", *_QUIET, "-C", str(self.root), *args],
+                capture_output=True,
+                timeout=_SECONDS,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                check=True,
+            )
+        except FileNotFoundError:
+            raise UnreadableError("git is not installed", hint="install git") from None
+        except subprocess.TimeoutExpired:
+            raise UnreadableError(
+                f"git {args[0]} took more than {_SECONDS} seconds", hint="try again"
+            ) from None
+        except subprocess.CalledProcessError as error:
+            said = printable(
+                error.stderr.decode(errors="replace").strip().partition("\n")[0], keep="", limit=200
+            )
+            raise UnreadableError(
+                f"git {args[0]} failed: {said}", hint="look at the repository: git fsck"
+            ) from None
+        return ran.stdout
+
+
+def _differs(here: Path, entry: Entry) -> bool:
+    try:
+        with open_regular(here) as file:
+            content = read_up_to(file, MAX_BYTES + 1)
+    except OSError:  # whoever reads it next says why it cannot
+        return True
+    return len(content) > MAX_BYTES or not entry.holds(content)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+
+
+def below(paths: Iterable[str], folder: str) -> list[str]:
+    """The ``paths`` that lie below ``folder``."""
+    return [path for path in paths if path.startswith(f"{folder}/")]

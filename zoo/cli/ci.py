@@ -1,0 +1,95 @@
+"""``zoo ci``: whether a pull request may enter the zoo."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import click
+
+from zoo.ci.render import FORMS, render
+from zoo.cli.app import App, format_option
+from zoo.cli.moment import now_option
+from zoo.cli.remote import remote_options
+from zoo.errors import UsageError
+from zoo.remote.address import Remote
+
+
+@click.command("ci")
+@click.option("--base", metavar="REF", help="Compare with where HEAD left this branch or commit.")
+@click.option(
+    "--hub-pr",
+    metavar="OWNER/NAME#N",
+    help="Judge pull request N of a model repository, by the recipes of this zoo.",
+)
+@click.option("--comment", is_flag=True, help="With --hub-pr: say it there, in one comment that is updated.")
+@click.option(
+    "--write",
+    "files",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write this form to FILE as well (repeatable).",
+)
+@now_option
+@remote_options
+@format_option(*FORMS)
+@click.pass_obj
+def command(
+    app: App,
+    base: str | None,
+    hub_pr: str | None,
+    comment: bool,
+    files: tuple[str, ...],
+    now: date | None,
+    endpoint: str,
+    timeout: float,
+    form: str,
+) -> int:
+    """Judge a pull request: what the work tree has otherwise than the base.
+
+    Looks only at what the change touches: recipes that it edits or that depend on what it edits (extends,
+    targets, profiles, named files, templates, evidence). Each is verified at header level, its card checked,
+    its evidence bound to it, its version compared with what was published, and all of it with the base.
+
+    The settings of the base say whom to trust and which servers to contact; the change cannot say so itself.
+
+    With --hub-pr the change is a pull request on a hub, judged by the recipes here that have this repository.
+
+    Exit status: 0 it may enter, 1 a finding stops it, 2 something that it needs could not be checked. A
+    source out of reach is not checked, and stops only a change of its own recipe.
+    """
+    wanted = [_file(each) for each in files]
+    if comment and hub_pr is None:
+        hint = "on GitHub, a job posts what this prints: zoo ci --format comment"
+        raise UsageError("--comment needs --hub-pr", hint=hint)
+    if hub_pr is not None and base is not None:
+        hint = "a pull request of a hub is compared with its main"
+        raise UsageError("--base and --hub-pr do not go together", hint=hint)
+    from zoo.ci.run import check_change
+
+    remote, today = Remote(endpoint, timeout), now or date.today()
+    if hub_pr is None:
+        result = check_change(app.zoo, base, remote, today)
+    else:
+        from zoo.ci.hub import check_hub_change
+
+        result = check_hub_change(app.zoo, hub_pr, remote, today)
+    for kind, path in wanted:
+        path.write_text(click.unstyle(render(result, kind)) + "\n", encoding="utf-8")
+    app.out(render(result, form))
+    if comment:
+        from zoo.ci.hub import post
+        from zoo.report.comment import MARK
+
+        app.say(post(hub_pr or "", render(result, "comment"), MARK, remote, app.say))
+    return result.exit_status
+
+
+def _file(written: str) -> tuple[str, Path]:
+    """FORMAT and FILE of ``--write``."""
+    kind, _, name = written.partition("=")
+    if kind not in FORMS or not name:
+        raise UsageError(
+            f"--write {written!r} is not FORMAT=FILE", hint=f"FORMAT is one of: {', '.join(FORMS)}"
+        )
+    return kind, Path(name)

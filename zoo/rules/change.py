@@ -1,0 +1,206 @@
+"""V: what a pull request must not do to a zoo, and what a reviewer must see; K001, the committed card. The
+checks are made by ``zoo.ci``, for ``zoo ci``; ``zoo verify`` knows no base and asks none of them."""
+
+from __future__ import annotations
+
+from zoo.results import Severity
+from zoo.rules.registry import Level, reported
+
+_NEEDS = ("change",)
+
+
+@reported("K001", "card-differs", level=Level.CHANGE, needs=_NEEDS)
+def card_differs() -> None:
+    """The committed card is not the one that recipe, evidence and template give.
+
+    What it does: Renders release/NAME/VERSION/README.md as zoo card --check does, and compares every byte.
+    The card of a published version is compared with the one that was published.
+    Why is this bad: Whoever downloads the draft reads the card, and it says something else than what was
+    checked.
+    Example: A number that was edited in README.md, or another block_size in the recipe and the old card
+    Use instead: zoo card NAME, and commit what it writes
+    Since: 0.1.0
+    """
+
+
+@reported("V001", "released-draft-changed", level=Level.CHANGE, needs=_NEEDS)
+def released_draft_changed() -> None:
+    """The weights, the config or the target of a version that was published are others now.
+
+    What it does: Where release/NAME/log.jsonl says that the recipe's version was published, compares draft,
+    checkpoint and target of the recipe with the base's, and the sha256 of every file of the source that is
+    known without reading weights with the manifest's. Texts of the recipe may change.
+    Why is this bad: Two drafts with one version: nobody can say which one a number was measured with.
+    Example: checkpoint.source: hf://owner/name@v1.1.0 in a recipe with version: 1.0.0
+    Use instead: version: 1.1.0, with its own card
+    Since: 0.1.0
+    """
+
+
+@reported("V002", "version-goes-back", level=Level.CHANGE, needs=_NEEDS)
+def version_goes_back() -> None:
+    """The recipe's version is lower than one that is there already.
+
+    What it does: Compares the version with the base's, and with the published ones (semver.org, rule 11).
+    Why is this bad: The highest version is the one that people take.
+    Example: version: 0.9.0 after 1.0.0 was published
+    Use instead: A version above all others
+    Since: 0.1.0
+    """
+
+
+@reported("V003", "released-file-changed", level=Level.CHANGE, needs=_NEEDS)
+def released_file_changed() -> None:
+    """A file of a published version was changed, removed or added.
+
+    What it does: Looks at every file of the change below release/NAME/VERSION/, where the log at the base
+    says that VERSION was published. Only new records of evidence may be added, and signatures beside them.
+    Why is this bad: The folder is the record of what was published, and that does not change with it.
+    Example: Another accept length in release/tiny-ft/1.0.0/evidence/replay-held-out.json
+    Use instead: A new version; for the card alone: zoo card NAME --push
+    Since: 0.1.0
+    """
+
+
+@reported("V004", "log-rewritten", level=Level.CHANGE, needs=_NEEDS)
+def log_rewritten() -> None:
+    """The log of releases lost a line, or a line of it was changed.
+
+    What it does: release/NAME/log.jsonl must begin with all that the base has, byte for byte.
+    Why is this bad: The log says what was published and what was withdrawn. It is the only witness.
+    Example: A yanked line that was removed
+    Use instead: New lines at the end, as zoo release, zoo yank and zoo promote write them
+    Since: 0.1.0
+    """
+
+
+@reported("V005", "tag-moved", level=Level.CHANGE, needs=_NEEDS)
+def tag_moved() -> None:
+    """A published version is said to be at another commit, or to be other files, than before.
+
+    What it does: Compares the commit (ref) and the manifest's digest of every publication in the log with the
+    base's, and with an earlier one of the same version at the same place. Asks the Hub, or the endpoint that
+    was typed, where the tag of the recipe's version is now.
+    Why is this bad: A tag never moves: whoever pinned it gets other weights.
+    Example: "ref": another commit in the line that says that 1.0.0 was published
+    Use instead: The commit as it was published; a new version for other files
+    Since: 0.1.0
+    """
+
+
+@reported("V006", "release-record-contradictory", level=Level.CHANGE, needs=_NEEDS)
+def release_record_contradictory() -> None:
+    """The record of a release contradicts itself, or cannot be read.
+
+    What it does: Reads log, manifest and texts of every published version that the change touches: the log
+    has the digest of the manifest, and the manifest those of card, notes, provenance and plots.
+    Why is this bad: The record proves nothing about what was published.
+    Example: A line in log.jsonl for a version without a manifest
+    Use instead: The files as zoo release writes them
+    Since: 0.1.0
+    """
+
+
+@reported("V007", "evidence-does-not-count", level=Level.CHANGE, needs=_NEEDS)
+def evidence_does_not_count() -> None:
+    """A record of evidence comes in that does not count for this draft.
+
+    What it does: Compares checkpoint digest and basis digest of every record that the change adds or edits
+    with the recipe, its profiles and, where its files can be read, their digest.
+    Why is this bad: The numbers were measured with other weights, another config or another engine.
+    Example: The replay record of the version before, copied to the new version
+    Use instead: A record of this very draft: zoo replay NAME --write, zoo smoke NAME --write
+    Since: 0.1.0
+    """
+
+
+@reported("V008", "evidence-outdated", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
+def evidence_outdated() -> None:
+    """A record that was there does not count for what the recipe says now.
+
+    What it does: The same comparison, for records that the change leaves alone.
+    Why is this bad: A gate that had passed is open again; a release needs it once more.
+    Example: Another block_size, and the smoke record of the old one
+    Use instead: Record the check again before the release
+    Since: 0.1.0
+    """
+
+
+@reported("V009", "evidence-unsigned", severity=Severity.NOTE, level=Level.CHANGE, needs=_NEEDS)
+def evidence_unsigned() -> None:
+    """A record of evidence comes in that nobody has signed.
+
+    What it does: Names every such record, where the settings at the base name no signers.
+    Why is this bad: It is the author's word, and the card says so.
+    Example: evidence/replay-held-out.json without a .sig beside it
+    Use instead: zoo sign, and [tool.zoo.trust] signers
+    Since: 0.1.0
+    """
+
+
+@reported("V010", "evidence-not-by-a-signer", level=Level.CHANGE, needs=_NEEDS)
+def evidence_not_by_a_signer() -> None:
+    """A record of evidence comes in that none of the zoo's signers has signed.
+
+    What it does: Checks the signature of every record that the change adds or edits with the keys that the
+    settings at the base name. Keys and signers that the change brings itself do not count.
+    Why is this bad: A zoo with signers counts nobody else's word.
+    Example: A record with a signature by a key that the same pull request adds
+    Use instead: A record that a trusted job made and signed (docs/trust.md)
+    Since: 0.1.0
+    """
+
+
+@reported("V011", "settings-changed", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
+def settings_changed() -> None:
+    """The change edits what the zoo trusts: its settings, the key of a signer, or what runs this gate.
+
+    What it does: Compares every setting, the files of the keys, and the workflows of GitHub with the base.
+    The change itself is judged by the settings of the base.
+    Why is this bad: It may be right; but after the merge other servers are contacted and other people are
+    believed.
+    Example: endpoints = ["https://hub.example.com"]
+    Use instead: A pull request of its own, reviewed by those who own the zoo
+    Since: 0.1.0
+    """
+
+
+@reported("V012", "waiver-added", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
+def waiver_added() -> None:
+    """A recipe gets a waiver, or a waiver gets another reason or a later date.
+
+    What it does: Compares the waivers with the base's.
+    Why is this bad: It may be right; but from then on a finding is a note, and nothing stops at it.
+    Example: waivers: [{code: E012, reason: "measured, no loss", until: 2027-03-01}]
+    Use instead: Mend what the rule finds
+    Since: 0.1.0
+    """
+
+
+@reported("V013", "link-in-the-change", level=Level.CHANGE, needs=_NEEDS)
+def link_in_the_change() -> None:
+    """The change puts a link or a submodule among the files of the zoo.
+
+    What it does: Looks at the kind of every changed file below recipes/, templates/ and release/, of the
+    settings and of the signers' keys.
+    Why is this bad: Where a link leads is not in the pull request, and may be anything on the machine that
+    reads it.
+    Example: release/tiny-ft/1.0.0/README.md -> /etc/passwd
+    Use instead: The file itself
+    Since: 0.1.0
+    """
+
+
+@reported("V014", "hostile-path", level=Level.CHANGE, needs=_NEEDS)
+def hostile_path() -> None:
+    """The change adds a file whose name not every system can keep or show.
+
+    What it does: Refuses names that differ from another one only in case or Unicode form, that Windows
+    reserves (con.yaml, a dot or a space at the end, : or a backslash), or that hold characters which do not
+    print.
+    Why is this bad: One of two such files is lost in a clone, or a reviewer reads another name than git has.
+    Example: recipes/Tiny-ft.yaml beside recipes/tiny-ft.yaml
+    Use instead: Small letters, digits, dot, dash and underscore
+    Sources: learn.microsoft.com/windows/win32/fileio/naming-a-file; trojansource.codes
+    Since: 0.1.0
+    """
