@@ -20,7 +20,7 @@ test-base: $(DEV)
 	.venv/bin/python -m pytest -n auto -m "not torch and not gpu"
 
 test-torch: $(TORCH)
-	.venv-torch/bin/python -m pytest -m "torch and not gpu"
+	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest -n auto -m "torch and not gpu"
 
 lint: $(DEV)  ## ruff and a strict type check
 	.venv/bin/ruff check .

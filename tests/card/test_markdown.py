@@ -73,7 +73,12 @@ def test_any_text_is_plain_words_in_a_paragraph(text: str) -> None:
     assert kinds(inline(text)) <= PLAIN
 
 
-@given(ALPHABET.map(lambda text: " ".join(text.split())).filter(lambda text: text.isascii()))
+# "::" where a line begins and "##[" are commands of CI runners, and are disarmed (zoo.printable).
+@given(
+    ALPHABET.map(lambda text: " ".join(text.split())).filter(
+        lambda text: text.isascii() and not text.startswith("::") and "##[" not in text
+    )
+)
 def test_what_is_shown_is_what_was_written(text: str) -> None:
     assert shown(inline(text)).strip() == text
 

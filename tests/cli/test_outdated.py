@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
 
-from tests.conftest import Ran
+from tests.conftest import REPOSITORY, Ran
 from tests.release.conftest import Place, _template, place  # noqa: F401
 from tests.release.test_gates import add_evidence
 from tests.remote.hub import COMMIT, REPO, Hub, Server, serve
@@ -80,17 +80,18 @@ def test_a_zoo_with_nothing_outdated_says_what_was_not_asked(current: Place) -> 
     )
 
 
-def test_an_engine_older_than_the_newest_known_names_what_served_with_it(place: Place) -> None:  # noqa: F811
-    assert [each["message"] for each in found(place)] == [
-        "profile sglang-tiny pins SGLang 0.5.14; the newest that zoo knows is 0.5.23"
-    ]
-    add_evidence(place, "smoke", Outcome.PASSED)
+def test_an_engine_older_than_the_newest_known_is_named(place: Place) -> None:  # noqa: F811
     (item,) = found(place)
-    assert "pins SGLang 0.5.14 and was served with it (smoke-sglang-tiny)" in item["message"]
+    assert item["message"] == "profile sglang-tiny pins SGLang 0.5.14; the newest that zoo knows is 0.5.23"
     assert item["where"] == {"file": PROFILE, "line": 3, "column": 1, "pointer": "/engine"}
     command = re.search(r"zoo (impact \S+);", item["hint"])
     assert command is not None
     assert place.run("--zoo", place.root, *command[1].split()).status == 0
+
+
+def test_what_was_served_with_that_engine_is_named_too(run_zoo: Callable[..., Ran]) -> None:
+    ran = run_zoo("--zoo", REPOSITORY, "outdated", "tiny-ft")
+    assert "SGLang 0.5.14 and was served with it (smoke-sglang-0.5.14-h200x1-tiny); the newest" in ran.out
 
 
 @pytest.mark.parametrize(("version", "messages"), [("0.5.15", 2), ("0.6.0", 1)])
@@ -106,17 +107,17 @@ def test_an_engine_that_nobody_has_read_is_named(
 
 
 def test_evidence_that_does_not_count_any_more_is_named(current: Place) -> None:
-    path = add_evidence(current, "smoke", Outcome.PASSED)
+    path = add_evidence(current, "replay", Outcome.PASSED)
     assert kinds(current) == []
-    edit(current, PROFILE, "count: 1", "count: 2")
+    edit(current, TARGET, PINNED, "f" * 40)
     (item,) = found(current)
     assert item["kind"] == "evidence"
-    assert "smoke-sglang-tiny of 1.0.0 does not count any more: what it depends on" in item["message"]
+    assert "replay-held-out of 1.0.0 does not count any more: what it depends on" in item["message"]
     assert item["where"] == {"file": path.relative_to(current.root).as_posix()}
 
 
 def test_evidence_that_is_refused_is_named(current: Place) -> None:
-    path = add_evidence(current, "smoke", Outcome.PASSED)
+    path = add_evidence(current, "replay", Outcome.PASSED)
     path.write_text(path.read_text().replace('"evidence/1"', '"evidence/9"'))
     assert kinds(current) == ["evidence"]
 

@@ -125,7 +125,7 @@ CONTRADICTIONS: dict[str, tuple[Edit, str]] = {
     "draft tokens": (of("gate/draft-loaded", speculative_num_draft_tokens=4), "4 draft tokens, not 8"),
     "algorithm": (of("gate/draft-loaded", speculative_algorithm="EAGLE3"), "algorithm EAGLE3, not DFLASH"),
     "gap": (of("gate/lossless", largest_gap=2.5), "largest_gap 2.5, and the tolerance is 0.3"),
-    "gap and tolerance": (of("gate/lossless", largest_gap=2.5, tolerance=3.0), "settings and calibration is 0.3"),
+    "gap and tolerance": (of("gate/lossless", largest_gap=2.5, tolerance=3.0), "and calibration is 0.3"),
     "a calibration of one's own": (
         lambda d: (of("lossless/calibration", least=3.0, tolerance=3.0)(d),
                    of("gate/lossless", largest_gap=2.5, tolerance=3.0)(d)),

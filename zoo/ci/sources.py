@@ -1,5 +1,5 @@
-"""Opening the sources of an untrusted recipe: a folder outside of the zoo is not looked into, and a server that
-gives no answer is asked once, not once for each of a thousand recipes."""
+"""Opening the sources of an untrusted recipe: a folder outside of the zoo is not looked into, and a server
+that gives no answer is asked once, not once for each of a thousand recipes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Down = dict[str, TransientError]
 
 
 class WithinZoo(Sources):
-    """As :class:`Sources`; but what a recipe names must be remote, or lie in the zoo. ``down``: the servers that
-    gave no answer, which several of these share."""
+    """As :class:`Sources`; but what a recipe names must be remote, or lie in the zoo. ``down``: the servers
+    that gave no answer, which several of these share."""
 
     def __init__(self, remote: Remote, down: Down) -> None:
         super().__init__(remote)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
-
 # No release that had the flag was read; that it is gone, a later one says.
 UNREAD = ""
 
@@ -18,7 +17,8 @@ UNREAD = ""
 @dataclass(frozen=True, slots=True)
 class Rename:
     """``old`` is known to ``engine`` ``last`` and not to ``gone``: the versions that were read, and which one
-    between them dropped it is not known; ``last`` may be UNREAD. ``new`` is None where nothing takes its place."""
+    between them dropped it is not known; ``last`` may be UNREAD. ``new`` is None where nothing takes its
+    place."""
 
     engine: str
     old: str

@@ -147,7 +147,8 @@ def _lossless(gate: Measured, said: Mapping[str, Measured], data: Measured) -> I
     if abs(gate["tolerance"] - tolerance) > _SIX_DIGITS or own["least"] not in (LEAST, LEAST_FLOAT32):
         yield f"tolerance is {gate['tolerance']:g}, and that of settings and calibration is {tolerance:g}"
     if gate["target_largest_gap"] != own["largest_gap"]:
-        yield f"target_largest_gap is {gate['target_largest_gap']:g}, and was {own['largest_gap']:g} calibrated"
+        told = gate["target_largest_gap"]
+        yield f"target_largest_gap is {told:g}, and was {own['largest_gap']:g} calibrated"
     for key in ("largest_gap", "target_largest_gap"):
         if gate[key] > gate["tolerance"]:
             yield f"passed with {key} {gate[key]:g}, and the tolerance is {gate['tolerance']:g}"

@@ -10,6 +10,6 @@ LEAST, LEAST_FLOAT32 = 0.3, 0.05
 
 
 def calibrated(least: float, largest_gap: float) -> float:
-    """The tolerance in nats, of a target whose own tokens are up to ``largest_gap`` below its best, in a dtype
-    that needs at least ``least``."""
+    """The tolerance in nats, of a target whose own tokens are up to ``largest_gap`` below its best one, in a
+    dtype that needs at least ``least``."""
     return max(least, _SPARE * largest_gap)
