@@ -63,6 +63,28 @@ def test_a_yank_that_says_nothing_useful_is_refused_and_changes_nothing(
     assert log_of(place) == before
 
 
+@pytest.mark.parametrize("push", [False, True])
+@pytest.mark.parametrize("kept", ["HF_TOKEN", "file"])
+def test_the_token_in_use_is_no_reason_whatever_its_shape(
+    on_hub: HubPlace,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: str,
+    push: bool,
+) -> None:
+    assert on_hub.push().status == 0
+    token, before = "opaque.0123456789", (log_of(on_hub.place), readme(on_hub, "main"))
+    monkeypatch.setenv("HF_TOKEN", token)
+    if kept == "file":
+        monkeypatch.delenv("HF_TOKEN")
+        (tmp_path / "no-token").write_text(token)
+    more = ("--push", "--to", on_hub.url) if push else ()
+    status, out, err = yank(on_hub.place, "--reason", f"see {token} there", *more)
+    assert (status, "the reason holds the very token that is in use" in err) == (2, True), err
+    assert token not in out + err
+    assert (log_of(on_hub.place), readme(on_hub, "main")) == before
+
+
 def test_the_first_reason_stands(place: Place) -> None:
     assert place.push().status == 0
     assert yank(place, "--reason", WHY)[0] == 0

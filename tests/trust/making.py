@@ -30,9 +30,17 @@ def public_pem(key: Key) -> bytes:
 
 
 def certificate(
-    name: str, key: Key, issuer: x509.Certificate | None = None, by: Key | None = None
+    name: str,
+    key: Key,
+    issuer: x509.Certificate | None = None,
+    by: Key | None = None,
+    *,
+    usage: bool | None = True,
+    extended: x509.ObjectIdentifier | None = None,
 ) -> x509.Certificate:
-    """A certificate of ``key``, from ``issuer`` (whose key is ``by``) or, without one, an authority's own."""
+    """A certificate of ``key``, from ``issuer`` (whose key is ``by``) or, without one, an authority's own.
+    ``usage``: whether that of an issuer allows digital signatures, or None for no key usage at all;
+    ``extended``: its extended key usage."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     builder = (
@@ -46,12 +54,16 @@ def certificate(
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
     others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
-    usage = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
-    signs = issuer is not None
-    builder = builder.add_extension(
-        x509.KeyUsage(digital_signature=signs, key_cert_sign=not signs, crl_sign=not signs, **usage),
-        critical=True,
-    )
+    none = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
+    issues = issuer is None
+    if issues or usage is not None:
+        signs = not issues and bool(usage)
+        builder = builder.add_extension(
+            x509.KeyUsage(digital_signature=signs, key_cert_sign=issues, crl_sign=issues, **none),
+            critical=True,
+        )
+    if extended is not None:
+        builder = builder.add_extension(x509.ExtendedKeyUsage([extended]), critical=False)
     return builder.sign(by or key, hashes.SHA256())
 
 

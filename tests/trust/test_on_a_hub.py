@@ -13,12 +13,17 @@ from tests.trust.conftest import Keys
 
 
 def stranger(
-    on_hub: HubPlace, author: Keys, folder: Path, monkeypatch: pytest.MonkeyPatch, *args: str
+    on_hub: HubPlace,
+    author: Keys,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *args: str,
+    address: str = "",
 ) -> Ran:
     """Verify the version from an empty folder."""
     folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
-    source = f"hf://{on_hub.repo}@v1.0.0"
+    source = f"hf://{address or f'{on_hub.repo}@v1.0.0'}"
     trusted = ("--endpoint", on_hub.hub.url, "--signature", "--key", str(author.public))
     return on_hub.place.run("verify", source, *trusted, *args)
 
@@ -72,3 +77,45 @@ def test_a_file_that_somebody_changed_under_a_moved_tag_is_named(
     assert ran.status == 1
     code = "P001" if name == "model.sig" else "P002"
     assert f'error {code} "{name}":' in ran.out
+
+
+@pytest.mark.parametrize("tag", ["v1.1.0", "v0.9.0", "1.1.0"])
+def test_a_signed_release_under_the_tag_of_another_version_is_refused(
+    on_hub: HubPlace, author: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tag: str
+) -> None:
+    assert on_hub.push("--sign-key", str(author.private)).status == 0
+    on_hub.api.create_tag(on_hub.repo, tag=tag)
+    on_hub.api.create_branch(on_hub.repo, branch="stable")
+    for revision in ("v1.0.0", "stable", on_hub.tags["v1.0.0"]):
+        address = f"{on_hub.repo}@{revision}"
+        assert stranger(on_hub, author, tmp_path / "clean", monkeypatch, address=address).status == 0
+    ran = stranger(on_hub, author, tmp_path / "clean", monkeypatch, address=f"{on_hub.repo}@{tag}")
+    assert ran.status == 1, ran.out + ran.err
+    assert f'error P003 "manifest.json": it is of version 1.0.0, and "{tag}" was asked for' in ran.out
+
+
+def test_a_signed_release_that_was_copied_to_another_repository_is_refused(
+    on_hub: HubPlace, author: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert on_hub.push("--sign-key", str(author.private)).status == 0
+    there = on_hub.api.snapshot_download(on_hub.repo, local_dir=tmp_path / "copy")
+    other = f"{on_hub.repo}-other"
+    on_hub.api.create_repo(other)
+    on_hub.api.upload_folder(repo_id=other, folder_path=there, ignore_patterns=[".cache/**"])
+    for address in (other, f"{other}@main"):
+        ran = stranger(on_hub, author, tmp_path / "clean", monkeypatch, address=address)
+        assert ran.status == 1, ran.out + ran.err
+        said = f'it is of the repository "{on_hub.repo}", and this is "{other}"'
+        assert f'error P003 "manifest.json": {said}' in ran.out
+
+
+def test_a_log_that_gives_a_version_the_manifest_of_another_is_seen(on_hub: HubPlace, author: Keys) -> None:
+    assert on_hub.push("--sign-key", str(author.private)).status == 0
+    recorded = on_hub.place.root / "release/tiny"
+    (recorded / "log.jsonl").write_text(on_hub.log.replace("1.0.0", "1.1.0"))
+    (recorded / "1.0.0").rename(recorded / "1.1.0")
+    trusted = ("--endpoint", on_hub.hub.url, "--signature", "--key", author.public)
+    ran = on_hub.place.run("--zoo", on_hub.place.root, "verify", "tiny@1.1.0", *trusted)
+    assert ran.status == 1, ran.out + ran.err
+    said = 'error P003 "manifest.json": it is of "tiny@1.0.0", and "tiny@1.1.0" was asked for'
+    assert said in ran.out, ran.out + ran.err

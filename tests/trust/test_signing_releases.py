@@ -74,6 +74,19 @@ def test_a_version_that_is_published_unsigned_cannot_be_signed_any_more(place: P
     assert not (place.root / SIGNATURE).exists()
 
 
+def test_another_key_on_a_published_version_is_said_to_be_another(
+    place: Place, author: Keys, stranger: Keys
+) -> None:
+    assert release_signed(place, author).status == 0
+    before = (place.root / SIGNATURE).read_bytes()
+    ran = place.push("--sign-key", str(stranger.private))
+    assert ran.status == 0, ran.err
+    assert 'published already, signed by another key or certificate than "stranger.pem"; it keeps' in ran.out
+    assert (place.root / SIGNATURE).read_bytes() == before
+    again = release_signed(place, author)
+    assert (again.status, "another key" in again.out) == (0, False)
+
+
 def test_a_dry_run_tries_the_key_and_writes_nothing(
     place: Place,
     author: Keys,

@@ -36,7 +36,7 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
     if folder is not None:
         wanted |= {
             "zoo.toml": starter("zoo.toml"),
-            ".gitignore": "published/\n",
+            ".gitignore": "published/\n.zoo/\n",
             **{
                 f".zoo/{path.name}": path.read_text(encoding="utf-8")
                 for path in sorted(HERE.glob("*-1.json"))

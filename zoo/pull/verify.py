@@ -106,7 +106,7 @@ def verify_signed_release(
     )
     folder = zoo.release_folder(release.name, release.version) / "evidence"
     evidence = {path.name: read(zoo, path) or b"" for path in sorted(folder.glob("*.json"))}
-    return check_trust(run, trusted, level is Level.DEEP, Shipped(release.manifest, evidence))
+    return check_trust(run, trusted, level is Level.DEEP, Shipped(release.label, release.manifest, evidence))
 
 
 def _verified(

@@ -50,12 +50,18 @@ def sign(release: Release) -> Done | Skip:
 
 
 def _keep(release: Release) -> Skip:
+    from zoo.trust.signing import is_by
+
     assert release.published is not None
+    key = release.plan.sign_key
     try:
         release.signature = release.plan.target.fetch(release.published.ref, SIGNATURE)
     except (TargetUnusableError, ReleaseRefusedError):
         release.signature = None
-    if release.signature is None and release.plan.sign_key is not None:
+    if release.signature is not None and key is not None and not is_by(release.signature, key):
+        other = f"by another key or certificate than {quoted(key.path.name)}"
+        return skip(f"published already, signed {other}; it keeps that signature")
+    if release.signature is None and key is not None:
         recipe = release.plan.recipe
         release.refuse(
             ReleaseRefusedError(

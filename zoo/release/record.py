@@ -109,12 +109,12 @@ def _events(zoo: Zoo, name: str, kind: str) -> list[tuple[tuple[str, str, str, s
     return entries
 
 
-def frozen(zoo: Zoo, name: str, entry: Entry) -> tuple[Manifest, Mapping[str, bytes]] | None:
-    """Manifest and texts of a published version as ``release/`` keeps them, or None if one of them is not
+def frozen(zoo: Zoo, name: str, entry: Entry | Proposed) -> tuple[Manifest, Mapping[str, bytes]] | None:
+    """Manifest and texts of a published or proposed version as ``release/`` keeps them, or None if one of them is not
     there.
 
     Raises:
-        ReleaseRefusedError: one of them was changed after publication.
+        ReleaseRefusedError: one of them was changed since.
     """
     manifest = manifest_of(zoo, name, entry.version)
     if manifest is None:
@@ -129,7 +129,7 @@ def frozen(zoo: Zoo, name: str, entry: Entry) -> tuple[Manifest, Mapping[str, by
         texts[path] = content
         if sha256_hex(content) != sha256:
             raise ReleaseRefusedError(
-                f"{zoo.shown(folder / path)} is not what was published as {name} {entry.version}",
+                f"{zoo.shown(folder / path)} is not what was {entry.event} as {name} {entry.version}",
                 hint=f"restore it: git checkout -- {zoo.shown(folder / path)}",
             )
     del texts[manifests.NAME]

@@ -58,7 +58,7 @@ def render(release: Release) -> Done:
 
 def seal(release: Release) -> Done:
     """The manifest. A version that was published before is frozen: the declared files must agree with it,
-    and its own card, notes and manifest stand."""
+    and its own card, notes and manifest stand. So do those of an open pull request with the same files."""
     recipe, declared = release.plan.recipe, release.declared
     provenance = provenance_of(release)
     if (secret := credentials.find(provenance)) is not None:
@@ -70,7 +70,7 @@ def seal(release: Release) -> Done:
     found = _frozen(release)
     if found is None:
         return Done(f"manifest sha256 {release.manifest.sha256[:12]}…, {len(release.manifest.files)} files")
-    frozen, texts = found
+    frozen, texts, was = found
     theirs = {path: file for path, file in frozen.files.items() if not record.is_written(path)}
     difference = manifest.first_difference(declared, theirs)
     if difference is not None:
@@ -85,13 +85,15 @@ def seal(release: Release) -> Done:
     paths = sorted((ours.keys() | texts) - {manifest.PROVENANCE})
     changed = [quoted(path) for path in paths if ours.get(path) != texts.get(path)]
     release.manifest, release.texts = frozen, texts
-    note = f"; {' and '.join(changed)} would differ now and stay as published" if changed else ""
+    stays = "published" if was == "released" else was
+    note = f"; {' and '.join(changed)} would differ now and stay as {stays}" if changed else ""
     same = "the same" if difference is None else "other"
-    return Done(f"released before with {same} bytes, manifest sha256 {frozen.sha256[:12]}…{note}")
+    return Done(f"{was} before with {same} bytes, manifest sha256 {frozen.sha256[:12]}…{note}")
 
 
-def _frozen(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes]] | None:
-    """What this version was published as, here or at another target; None if it never was."""
+def _frozen(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes], str] | None:
+    """What this version was published as, here or at another target, or is proposed as, and which of both;
+    None if it never was."""
     plan, recipe, published = release.plan, release.plan.recipe, release.published
     entries = [entry for entry in release.entries if entry.version == recipe.version]
     recorded = record.frozen(plan.zoo, recipe.name, entries[-1]) if entries else None
@@ -103,7 +105,29 @@ def _frozen(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes]] |
                 hint="restore it from release/ in the zoo's git, or release a new version",
             )
         written = [path for path in published.manifest.files if record.is_written(path)]
-        return published.manifest, {path: plan.target.fetch(published.ref, path) for path in written}
+        texts = {path: plan.target.fetch(published.ref, path) for path in written}
+        return published.manifest, texts, "released"
     if entries and recorded is None:
         raise record.lost(plan.zoo, recipe.name, entries[-1])
-    return recorded
+    if recorded is not None:
+        return *recorded, "released"
+    return _proposed(release) if plan.propose else None
+
+
+def _proposed(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes], str] | None:
+    """What the last pull request of this version proposes, if it is not closed and its checkpoint is that of
+    this run. What the tool wrote may differ, e.g. because the record of the proposal was committed since."""
+    plan, recipe = release.plan, release.plan.recipe
+    events = [
+        each
+        for each in record.proposed(plan.zoo, recipe.name)
+        if (each.version, each.target) == (recipe.version, plan.target.spec)
+    ]
+    there = plan.target.proposed(events[-1].pull_request) if events else None
+    if there is None or there.manifest.sha256 != events[-1].manifest_sha256:
+        return None
+    theirs = {path: file for path, file in there.manifest.files.items() if not record.is_written(path)}
+    if manifest.first_difference(release.declared, theirs) is not None:
+        return None
+    recorded = record.frozen(plan.zoo, recipe.name, events[-1])
+    return None if recorded is None else (*recorded, "proposed")

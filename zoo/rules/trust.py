@@ -41,13 +41,16 @@ def not_the_signed_file() -> None:
     "P003", "manifest-contradicts-signature", level=Level.SIGNATURE, needs=("checkpoint", "signers", "signed")
 )
 def manifest_contradicts_signature() -> None:
-    """The manifest does not say what was signed.
+    """The manifest does not say what was signed, or is that of another release than the one asked for.
 
     What it does: Reads manifest.json, one of the signed files, and compares its list, its name and its
-    version with the signature and, for NAME@VERSION, the whole with the log of the zoo.
-    Why is this bad: Two lists of one release: which files it has would depend on who is asked.
-    Example: A folder that was signed with another tool after a file was added to it
-    Use instead: zoo release --sign-key, which signs what the manifest lists
+    version with the signature and, for NAME@VERSION, the whole with the log of the zoo. For hf:// its
+    repository must be the one addressed and, where the revision is a version (v1.0.0), its version that one.
+    A folder or a web server has no name to compare.
+    Why is this bad: Two lists of one release: which files it has would depend on who is asked. And a good
+    signature over other files: who can write to the hub would serve an old version under a new tag.
+    Example: hf://owner/name@v1.1.0 that holds the signed files of 1.0.0
+    Use instead: The release that was asked for, as zoo release --sign-key has published it
     Since: 0.1.0
     """
 

@@ -13,6 +13,7 @@ from zoo.release.paths import read_small
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _PUBLIC = b"-----BEGIN PUBLIC KEY-----"
 _PRIVATE = (b"-----BEGIN PRIVATE KEY-----", b"-----BEGIN EC PRIVATE KEY-----")
+_OTHER_KINDS = (b"-----BEGIN RSA PRIVATE KEY-----", b"-----BEGIN DSA PRIVATE KEY-----")
 _ENCRYPTED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
 
 
@@ -70,6 +71,11 @@ def signing_key(path: Path, chain: Path | None = None) -> SigningKey:
         raise UsageError(
             f"{quoted(str(path))} is encrypted, and this version asks for no passphrase",
             hint="decrypt it to a file that only you can read, outside of the zoo, and remove that again",
+        )
+    if any(mark in raw for mark in _OTHER_KINDS):
+        raise UsageError(
+            f"{quoted(str(path))} cannot be used to sign: only EC keys on P-256, P-384 or P-521 can",
+            hint="make one that can: openssl ecparam -name prime256v1 -genkey -noout -out release.pem",
         )
     if not any(mark in raw for mark in _PRIVATE):
         raise UsageError(

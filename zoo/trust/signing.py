@@ -20,6 +20,7 @@ from zoo.checkpoint.jsonfile import MalformedJson, Repeated, decode
 from zoo.digests import canonical_json
 from zoo.errors import UsageError, ZooError
 from zoo.printable import printable, quoted
+from zoo.trust.fitness import unfit_certificate, unfit_key
 from zoo.trust.keys import SigningKey, Trusted
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _STATEMENT = frozenset({"_type", "subject", "predicateType", "predicate"})
 _PREDICATE = frozenset({"serialization", "resources"})
 _RESOURCE = frozenset({"name", "algorithm", "digest"})
+_OTHER_KEY = "make one that can: openssl ecparam -name prime256v1 -genkey -noout -out release.pem"
 
 
 class MissingLibraryError(ZooError):
@@ -79,6 +81,21 @@ def refuse_unusable(key: SigningKey) -> None:
     with _library():
         import model_signing.signing  # noqa: F401
     _signer(key)
+
+
+def is_by(raw: bytes, key: SigningKey) -> bool:
+    """Whether the signature ``raw`` names ``key``, or its certificate, as the one that made it. What it says
+    is not verified here.
+
+    Raises as :func:`sign` does.
+    """
+    with _library():
+        import model_signing.signing  # noqa: F401
+    ours = json.loads(_signer(key)._get_verification_material().to_json())
+    try:
+        return bool(_document(raw)["verificationMaterial"] == _material(ours))
+    except InvalidSignatureError:
+        return False
 
 
 def verify(raw: bytes, trusted: Iterable[Trusted]) -> Signed:
@@ -130,21 +147,32 @@ def _envelope(payload: Any, key: SigningKey) -> bytes:
 
 def _signer(key: SigningKey) -> Any:
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from model_signing._signing import sign_certificate, sign_ec_key
 
     try:
+        _refuse(unfit_key(load_pem_private_key(key.path.read_bytes(), None).public_key()))
         if key.chain is None:
             return sign_ec_key.Signer(key.path)
         signer = sign_certificate.Signer(key.path, key.chain, [key.chain])
+        _refuse(unfit_certificate(signer._signing_certificate))
         # The library wants the issuers in a file of their own; ours is in the order of every TLS server.
         signer._trust_chain = x509.load_pem_x509_certificates(key.chain.read_bytes())[1:]
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         place = quoted(str(key.path)) + (f" with {quoted(str(key.chain))}" if key.chain else "")
         raise UsageError(
             f"{place} cannot be used to sign: {printable(str(error), keep='', limit=200)}",
-            hint="use a key on the curve P-256, P-384 or P-521, and the certificate of this key",
+            hint=_OTHER_KEY
+            if key.chain is None
+            else "use a certificate of this key that is for code signing",
         ) from None
     return signer
+
+
+def _refuse(reason: str) -> None:
+    if reason:
+        raise ValueError(reason)
 
 
 def _document(raw: bytes) -> Mapping[str, Any]:
@@ -190,7 +218,9 @@ def _base64(text: str) -> str:
 def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str]:
     """The files that the library reads out of a signature, once it is valid."""
     with _library():
-        from cryptography.exceptions import InvalidSignature
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+        from cryptography.x509 import load_der_x509_certificate
         from model_signing._signing import sign_certificate, sign_ec_key, sign_sigstore_pb
         from OpenSSL import crypto
         from sigstore_models.bundle.v1 import Bundle
@@ -199,6 +229,11 @@ def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str
         made = "a key" if trusted.is_authority else "a certificate"
         raise InvalidSignatureError(f"it was made with {made}, and what is trusted is none")
     try:
+        if trusted.is_authority:
+            chain = document["verificationMaterial"]["x509CertificateChain"]["certificates"]
+            _refuse(unfit_certificate(load_der_x509_certificate(base64.b64decode(chain[0]["rawBytes"]))))
+        else:
+            _refuse(unfit_key(load_pem_public_key(trusted.path.read_bytes())))
         verifier = (
             sign_certificate.Verifier([trusted.path])
             if trusted.is_authority
@@ -209,7 +244,7 @@ def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str
         raise InvalidSignatureError("the signature is not one over this content") from None
     except crypto.X509StoreContextError as error:
         raise InvalidSignatureError(f"its certificate is not trusted: {error}") from None
-    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, UnsupportedAlgorithm, OSError) as error:
         raise InvalidSignatureError(printable(str(error), keep="", limit=200).rstrip(". ")) from None
     return {each.identifier: each.digest.digest_hex for each in signed.resource_descriptors()}
 

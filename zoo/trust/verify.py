@@ -19,6 +19,7 @@ from zoo.digests import sha256_hex
 from zoo.errors import TargetUnusableError, UnreadableError
 from zoo.printable import quoted
 from zoo.release import manifest as manifests
+from zoo.release.log import is_version
 from zoo.release.manifest import Manifest
 from zoo.release.paths import SIZE_LIMIT
 from zoo.results import Finding, Where
@@ -39,9 +40,10 @@ NO_KEY = "no trusted key was given; add --key FILE, or run it in a zoo with sign
 
 @dataclass(frozen=True)
 class Shipped:
-    """What a zoo knows of a release that it made: the manifest that its log has the digest of, and the
-    evidence beside it (file name -> content)."""
+    """What a zoo knows of a release that it made: its ``label``, NAME@VERSION, the manifest that its log has
+    the digest of, and the evidence beside it (file name -> content)."""
 
+    label: str = ""
     manifest: Manifest | None = None
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -135,6 +137,7 @@ def _documents(signed: Signed, checkpoint: Checkpoint, known: Shipped) -> Iterat
         yield _finding("P003", error.message, manifests.NAME, error.hint)
         return
     yield from _manifest(signed, manifest, known)
+    yield from _asked(checkpoint.source, manifest, known)
     if manifests.PROVENANCE not in manifest.files:
         hint = "release it with this version of zoo"
         yield _finding("P004", "the manifest lists no provenance", manifests.PROVENANCE, hint)
@@ -172,6 +175,27 @@ def _manifest(signed: Signed, manifest: Manifest, known: Shipped) -> Iterator[Fi
     if known.manifest is not None and known.manifest.raw != manifest.raw:
         message = "it is signed, but not the one that the log of this zoo says was published"
         yield _finding("P003", message, manifests.NAME, "compare it with release/ in the zoo's git")
+
+
+def _asked(source: str, manifest: Manifest, known: Shipped) -> Iterator[Finding]:
+    """P003: what was asked for by its address is what was signed. Otherwise whoever can write to the hub
+    could serve any other release of this signer: an old one, or that of another draft."""
+    hint = "do not use it: somebody moved the tag, or copied another release; ask who released it"
+    found = f"{manifest.name}@{manifest.version}"
+    if known.label not in ("", found):
+        message = f"it is of {quoted(found)}, and {quoted(known.label)} was asked for"
+        yield _finding("P003", message, manifests.NAME, hint)
+    if not source.startswith("hf://"):  # a folder, or a server, has no name that a manifest states
+        return
+    repo, _, revision = source.removeprefix("hf://").partition("@")
+    stated = manifest.document["repo"]
+    if stated != repo:
+        message = f"it is of the repository {quoted(stated)}, and this is {quoted(repo)}"
+        yield _finding("P003", message, manifests.NAME, hint)
+    version = revision.removeprefix("refs/tags/").removeprefix("v")
+    if is_version(version) and version != manifest.version:
+        message = f"it is of version {manifest.version}, and {quoted(revision)} was asked for"
+        yield _finding("P003", message, manifests.NAME, hint)
 
 
 def _evidence(

@@ -87,6 +87,9 @@ class PublishingTarget(Protocol):
     def label(self, version: str) -> str:
         """The tag under which ``version`` is found, or "" where the ref says it all."""
 
+    def proposed(self, number: int) -> Published | None:
+        """What the pull request ``number`` proposes or became, or None if that is over."""
+
     def finish(self) -> str:
         """What was asked to come last, after the record: e.g. to let everybody see it. Returns what was
         done, in words, or ""."""

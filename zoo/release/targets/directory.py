@@ -218,6 +218,10 @@ class DirectoryTarget:
     def label(self, version: str) -> str:
         return ""
 
+    def proposed(self, number: int) -> Published | None:
+        """A directory has no pull requests."""
+        return None
+
     def finish(self) -> str:
         return ""
 

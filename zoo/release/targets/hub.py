@@ -22,8 +22,9 @@ from zoo.release.targets import Published
 from zoo.release.targets.hub_client import Head, HubClient
 from zoo.release.targets.hub_commit import ReleaseCommit
 from zoo.release.targets.hub_options import HubOptions
-from zoo.release.targets.hub_proposal import merge, propose, read_proposal
+from zoo.release.targets.hub_proposal import CLOSED, merge, propose, read_proposal
 from zoo.release.targets.hub_read_back import altered, read_back
+from zoo.release.targets.hub_refusals import taken
 from zoo.release.targets.hub_tree import ATTRIBUTES
 
 
@@ -40,6 +41,10 @@ class HubTarget:
         self._client = HubClient(endpoint, repo, options.limit, options.note)
         self._head: Head | None = None
         self._commit: ReleaseCommit | None = None
+        # Commit -> the manifest that was read back there; a commit never changes.
+        self._manifests: dict[str, Manifest] = {}
+        # Whether this run looked for the tag right before its commit, and it was nowhere.
+        self._untagged = False
 
     def preflight(self, nbytes: int) -> str:
         """See :class:`~zoo.release.targets.PublishingTarget`. The base is the commit that main is at, or ""
@@ -52,7 +57,7 @@ class HubTarget:
             return ""
         write = not self._options.propose
         client.ask(
-            f"write access to {self._repo}" if write else f"access to {self._repo}",
+            f"write access to {self._repo}" if write else f"access to {self._repo} for a pull request",
             lambda: api.auth_check(self._repo, write=write),
         )
         self._refuse_public(self._head)
@@ -85,8 +90,14 @@ class HubTarget:
     def lookup(self, version: str) -> Published | None:
         self._client.check_token()
         tag = self.label(version)
-        ref = self._client.tags().get(tag)
+        refs = self._client.refs()
+        ref = refs.tags.get(tag)
         if ref is None:
+            if tag in refs.branches:
+                raise ReleaseRefusedError(
+                    f"{tag} of {self._repo} is a branch, and the tag of this version cannot have its name",
+                    hint=f"delete that branch, or rename it: {self._page}/tree/{tag}",
+                )
             return None
         raw = self._client.read(ref, manifests.NAME, SIZE_LIMIT)
         place = f"{tag} of {self._repo}"
@@ -109,6 +120,8 @@ class HubTarget:
     def upload(self, manifest: Manifest, files: Mapping[str, Path | bytes]) -> str:
         self._commit = ReleaseCommit(self._client, manifest, files)
         made = self._make_repository()
+        assert self._head is not None  # it is there by now
+        self._commit.refuse_other(self._head.sha)
         self._commit.upload(propose=self._options.propose)
         return f"{len(self._commit)} files, {self._commit.nbytes:,} bytes, of which nobody sees any yet{made}"
 
@@ -140,7 +153,9 @@ class HubTarget:
         release = self._commit
         assert release is not None, "upload comes first"
         if not self._options.propose:
-            return release.make(base or self._first_commit(release))
+            ref = release.make(base or self._first_commit(release))
+            self._untagged = release.sent
+            return ref
         if release.is_at(base):
             raise ReleaseRefusedError(
                 f"main of {self._repo} holds exactly this release already",
@@ -160,7 +175,8 @@ class HubTarget:
         return self._head.sha
 
     def read_back(self, ref: str) -> Manifest:
-        return read_back(self._client, ref, published=not self.pull_request)
+        self._manifests[ref] = read_back(self._client, ref, published=not self.pull_request)
+        return self._manifests[ref]
 
     def fetch(self, ref: str, path: str) -> bytes:
         content = self._client.read(ref, path, SIZE_LIMIT)
@@ -176,9 +192,11 @@ class HubTarget:
         return f"v{version}"
 
     def tag(self, ref: str) -> str:
-        manifest = manifests.parse(self.fetch(ref, manifests.NAME), self.show(ref))
-        tag = self.label(manifest.version)
-        self._client.ask(f"the tag {tag}", lambda: self._tag_once(tag, ref, manifest.sha256))
+        manifest = self._manifests.get(ref)
+        if manifest is None:
+            manifest = manifests.parse(self.fetch(ref, manifests.NAME), self.show(ref))
+        tag, sha256 = self.label(manifest.version), manifest.sha256
+        self._client.ask(f"the tag {tag}", lambda: self._tag_once(tag, ref, sha256))
         there = self._client.tags().get(tag)
         if there != ref:
             raise TargetUnusableError(
@@ -189,7 +207,8 @@ class HubTarget:
 
     def _tag_once(self, tag: str, ref: str, manifest_sha256: str) -> None:
         """Look where the tag is, and make it if it is nowhere. One that is elsewhere is never moved."""
-        there = self._client.tags().get(tag)
+        there = None if self._untagged else self._client.tags().get(tag)
+        self._untagged = False
         if there is None:
             try:
                 self._client.api.create_tag(
@@ -200,11 +219,7 @@ class HubTarget:
                     raise
                 there = self._client.tags().get(tag)
         if there not in (None, ref):
-            raise ReleaseRefusedError(
-                f"{tag} of {self._repo} was published by somebody else while this release ran, at "
-                f"{str(there)[:12]} and not at {ref[:12]}",
-                hint="run the command again: if the bytes are the same there is nothing left to do",
-            )
+            raise taken(self._repo, tag, str(there), ref)
 
     def finish(self) -> str:
         if not self._options.public_when_done:
@@ -247,6 +262,14 @@ class HubTarget:
         finally:
             self.pull_request = 0
         return f"pull request {number} is one commit on main, with the {len(manifest.files)} files proposed"
+
+    def proposed(self, number: int) -> Published | None:
+        """What the pull request ``number`` holds, unless it was closed or holds no release."""
+        proposal = read_proposal(self._client, number)
+        raw = self._client.read(proposal.head, manifests.NAME, SIZE_LIMIT)
+        if raw is None or proposal.status == CLOSED:
+            return None
+        return Published(proposal.head, manifests.parse(raw, f"pull request {number} of {self._repo}"))
 
     def merge_proposal(self, number: int) -> str:
         """Merge the pull request ``number``; the commit that this made."""

@@ -18,9 +18,8 @@ from zoo import __version__
 from zoo.errors import ReleaseRefusedError, TargetUnusableError
 from zoo.printable import printable, quoted
 from zoo.release.targets.hub_refusals import explained
-from zoo.release.targets.hub_session import HubTroubleError, no_answer, set_up
+from zoo.release.targets.hub_session import HubTroubleError, receive, set_up
 from zoo.release.targets.hub_tree import Stored
-from zoo.remote.client import httpx
 
 T = TypeVar("T")
 
@@ -41,6 +40,14 @@ class Head:
     has_metadata: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Refs:
+    """Name -> commit."""
+
+    tags: Mapping[str, str]
+    branches: Mapping[str, str]
+
+
 class HubClient:
     """Requests about ``repo`` at ``endpoint``. ``limit``: seconds for which a request is tried again;
     ``note`` is told of every new try."""
@@ -51,8 +58,9 @@ class HubClient:
         self.limit = limit
         self._note = note
         self._token = ""
+        self._patience = min(_PATIENCE, limit / _PART)
         self._trees: dict[str, Mapping[str, Stored]] = {}
-        set_up(endpoint, min(_PATIENCE, limit / _PART))
+        set_up(endpoint, self._patience)
         self.api = HfApi(endpoint=endpoint, library_name="draft-zoo", library_version=__version__)
 
     def check_token(self) -> str:
@@ -133,15 +141,22 @@ class HubClient:
 
     def tags(self) -> Mapping[str, str]:
         """Tag -> commit; none if there is no repository."""
+        return self.refs().tags
 
-        def look() -> Mapping[str, str]:
+    def refs(self) -> Refs:
+        """The tags and branches; none if there is no repository."""
+
+        def look() -> Refs:
             try:
                 refs = self.api.list_repo_refs(self.repo)
             except RepositoryNotFoundError as error:
                 if error.response.status_code == 401:
                     raise
-                return {}
-            return {tag.name: tag.target_commit for tag in refs.tags}
+                return Refs({}, {})
+            return Refs(
+                {tag.name: tag.target_commit for tag in refs.tags},
+                {branch.name: branch.target_commit for branch in refs.branches},
+            )
 
         return self.ask(f"the tags of {self.repo}", look)
 
@@ -167,7 +182,6 @@ class HubClient:
 
         def get() -> bytes | None:
             url = hf_hub_url(self.repo, path, revision=sha, endpoint=self.endpoint)
-            content = bytearray()
             with get_session().stream("GET", url, headers=self._headers()) as response:
                 if response.status_code == 404:
                     return None
@@ -176,17 +190,7 @@ class HubClient:
                         f"{quoted(path)} of {self.repo}: the hub answered {response.status_code}",
                         hint=f"look at {self.endpoint}/{self.repo}",
                     )
-                try:
-                    for chunk in response.iter_bytes():
-                        content += chunk
-                        if len(content) > limit:
-                            raise TargetUnusableError(
-                                f"{quoted(path)} of {self.repo} has more than {limit:,} bytes",
-                                hint=f"look at {self.endpoint}/{self.repo}",
-                            )
-                except httpx.TransportError as error:
-                    raise no_answer("GET", response.url, error) from None
-            return bytes(content)
+                return receive(response, limit, self._patience)
 
         return self.ask(f"{path} of {sha[:12]}", get)
 

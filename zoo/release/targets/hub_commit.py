@@ -9,12 +9,13 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.errors import HfHubHTTPError
 
 from zoo.checkpoint.content import open_regular, read_up_to
-from zoo.errors import UnreadableError
+from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
 from zoo.printable import quoted
 from zoo.release import manifest as manifests
 from zoo.release.manifest import Manifest
+from zoo.release.paths import SIZE_LIMIT
 from zoo.release.targets.hub_client import HubClient
-from zoo.release.targets.hub_refusals import moved
+from zoo.release.targets.hub_refusals import moved, taken
 from zoo.release.targets.hub_tree import REGULAR_LIMIT, blob_id, first_difference, listed, strays
 
 # Where a commit whose answer was lost is looked for, if others committed after it.
@@ -37,8 +38,8 @@ class ReleaseCommit:
         self._oids: dict[str, str] = {}
         everything = {**contents, manifests.NAME: manifest.raw}
         self._additions = [self._addition(path, content) for path, content in sorted(everything.items())]
-        # Whether a commit was sent, and its answer lost.
-        self._sent = False
+        # Whether a commit was sent; its answer may be lost.
+        self.sent = False
 
     @property
     def nbytes(self) -> int:
@@ -72,12 +73,37 @@ class ReleaseCommit:
         """Send the large files, to where nobody sees them. What is there already is not sent again."""
         client = self._client
         # The repository's own .gitignore must not decide what a release holds: it leaves files out silently.
+        what = "the upload of a pull request to" if propose else "the upload to"
         client.ask(
-            f"the upload to {client.repo}",
+            f"{what} {client.repo}",
             lambda: client.api.preupload_lfs_files(
                 client.repo, self._additions, create_pr=propose, gitignore_content=""
             ),
         )
+
+    def refuse_other(self, base: str) -> None:
+        """Raises ReleaseRefusedError: ``base`` holds this very version already, with another checkpoint. It
+        has no tag yet, and a run that has not ended will make it, or the next one of that person.
+
+        What the tool itself wrote may differ: a run that was killed is continued at a later commit of git.
+        """
+        client, ours = self._client, self.manifest
+        raw = client.read(base, manifests.NAME, SIZE_LIMIT) if manifests.NAME in client.tree(base) else None
+        if raw is None:
+            return
+        try:
+            there = manifests.parse(raw, f"{client.repo}@{base[:12]}")
+        except TargetUnusableError:
+            return  # of somebody's own; it is replaced, as any other file is
+        digest = "checkpoint_digest"
+        same_version = (there.name, there.version) == (ours.name, ours.version)
+        if same_version and there.document[digest] != ours.document[digest]:
+            raise ReleaseRefusedError(
+                f"main of {client.repo} holds another checkpoint as {ours.name} {ours.version}, without its tag "
+                f"(at {base[:12]}): another release of it is under way, or was stopped there",
+                hint="let that one finish, or run it again; or revert its commit, at "
+                f"{client.endpoint}/{client.repo}/commits/main, or raise version: in the recipe",
+            )
 
     def operations(self, base: str) -> list[CommitOperationAdd | CommitOperationDelete]:
         """What makes the files of ``base`` those of the release."""
@@ -124,13 +150,16 @@ class ReleaseCommit:
         client = self._client
         head = client.head()
         sha = "" if head is None else head.sha
-        if sha != base and not self._sent:
+        if sha != base and not self.sent:
             raise moved(client.repo)
         if found := self.find(sha):
             return found
         if sha != base:
             raise moved(client.repo)
-        again, self._sent = self._sent, True
+        tag = f"v{self.manifest.version}"
+        if there := client.tags().get(tag):
+            raise taken(client.repo, tag, there)
+        again, self.sent = self.sent, True
         try:
             done = client.api.create_commit(
                 client.repo,

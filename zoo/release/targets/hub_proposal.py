@@ -14,7 +14,7 @@ from zoo.release.targets.hub_commit import ReleaseCommit
 
 # The newest pull requests, among which ours is looked for.
 _NEWEST = 20
-_OPEN = ("open", "draft")
+_OPEN, CLOSED = ("open", "draft"), "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,21 @@ class Proposal:
 
 def propose(client: HubClient, base: str, release: ReleaseCommit) -> tuple[int, str]:
     """Open a pull request with one commit on top of ``base``, unless one is open that holds ``release``. Its
-    number and its commit."""
+    number and its commit.
+
+    Raises ReleaseRefusedError: it is open, and main is not at ``base`` any more, so that nobody can merge it.
+    """
 
     def once() -> tuple[int, str]:
         found = find_proposal(client, release.is_at)
         if found is not None:
+            if read_proposal(client, found[0]).parent != base:
+                page = f"{client.endpoint}/{client.repo}/discussions/{found[0]}"
+                raise ReleaseRefusedError(
+                    f"pull request {found[0]} of {client.repo} proposes this release already, on top of a main "
+                    "that has moved since, and is not merged so",
+                    hint=f"close it at {page}, then run the same command again",
+                )
             return found
         done = client.api.create_commit(
             client.repo,

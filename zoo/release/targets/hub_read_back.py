@@ -11,8 +11,10 @@ from zoo.release import manifest as manifests
 from zoo.release.manifest import Manifest
 from zoo.release.paths import SIZE_LIMIT
 from zoo.release.targets.hub_client import HubClient
+from zoo.release.targets.hub_session import HubTroubleError
 from zoo.release.targets.hub_tree import CARD, REGULAR_LIMIT, Stored, blob_id, first_difference, listed
 from zoo.remote.address import Remote
+from zoo.remote.limits import TransientError
 from zoo.sources import Sources
 
 
@@ -69,8 +71,15 @@ def _refuse_strange_headers(client: HubClient, ref: str, manifest: Manifest) -> 
     weights = {path for path in manifest.files if path.endswith(".safetensors")}
     if not weights:
         return
-    with Sources(Remote(client.endpoint, client.limit)) as sources:
-        there = sources.open(f"hf://{client.repo}@{ref}").weights
-        readable = {file.name for file in there if file.header is not None}
-    if lacking := sorted(weights - readable):
+
+    def look() -> set[str]:
+        try:
+            with Sources(Remote(client.endpoint, client.limit)) as sources:
+                there = sources.open(f"hf://{client.repo}@{ref}").weights
+                return {file.name for file in there if file.header is not None}
+        except TransientError as error:
+            # It gives up sooner than a release does, e.g. on a hub that is being started again.
+            raise HubTroubleError(error.message, after=error.after) from None
+
+    if lacking := sorted(weights - client.ask(f"the weights of {ref[:12]}", look)):
         raise altered(client, ref, f"the header of {quoted(lacking[0])} cannot be read back")

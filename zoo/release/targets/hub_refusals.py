@@ -7,9 +7,10 @@ from huggingface_hub.errors import HfHubHTTPError, OIDCError
 
 from zoo.errors import ReleaseRefusedError, TargetUnusableError, ZooError
 from zoo.printable import printable
+from zoo.release.targets.hub_session import LfsRefusedError
 
 # What reading an answer raises that is not that of a hub.
-_STRANGE = (ValueError, KeyError, TypeError, AttributeError)
+_STRANGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def explained(what: str, error: BaseException, endpoint: str, repo: str, token: str) -> BaseException:
@@ -23,10 +24,13 @@ def explained(what: str, error: BaseException, endpoint: str, repo: str, token: 
     for each in chain:
         if isinstance(each, ZooError):
             return each
-        if isinstance(each, HfHubHTTPError):
-            said = each.server_message or ""
+        if isinstance(each, (HfHubHTTPError, LfsRefusedError)):
+            if isinstance(each, LfsRefusedError):
+                status, said = each.status, each.said
+            else:
+                status, said = each.response.status_code, each.server_message or ""
             said = said.replace(token, "(the token)") if token else said
-            return refusal(what, each.response.status_code, said, endpoint, repo)
+            return refusal(what, status, said, endpoint, repo)
     if isinstance(error, OIDCError):
         return TargetUnusableError(
             f"trusted publishing gave no token: {printable(str(error), keep='', limit=200)}",
@@ -61,13 +65,17 @@ def refusal(what: str, status: int, said: str, endpoint: str, repo: str) -> ZooE
             )
         case 403:
             return TargetUnusableError(
-                f"{what}: the token may not do this (403){said}",
-                hint=f"use a token that may write to {repo}, or propose the release: --pr",
+                f"{what}: the token may not do this (403){said}", hint=_more_rights(what, repo)
             )
         case 404:
             return TargetUnusableError(
                 f"{what}: {endpoint} has none, or hides it from this token (404){said}",
                 hint="check repo: in the recipe; a private repository needs a member's token",
+            )
+        case 507:
+            return TargetUnusableError(
+                f"{what}: {endpoint} has no space left (507){said}",
+                hint="make space there, then run the same command again",
             )
         case 409:
             return ReleaseRefusedError(
@@ -85,6 +93,28 @@ def refusal(what: str, status: int, said: str, endpoint: str, repo: str) -> ZooE
             return TargetUnusableError(
                 f"{what}: {endpoint} refuses it ({status}){said}", hint=f"look at {page}"
             )
+
+
+def _more_rights(what: str, repo: str) -> str:
+    """Which token to use instead. A pull request needs one that may write, of anybody who sees the
+    repository."""
+    if what.startswith("the merge"):
+        return f"use a token that may write to {repo}"
+    if "pull request" in what:
+        return (
+            "use a token with the role write (HF_TOKEN): one that may only read proposes nothing; it may be of "
+            f"anybody who can see {repo}"
+        )
+    return f"use a token that may write to {repo}, or propose the release: --pr"
+
+
+def taken(repo: str, tag: str, there: str, ours: str = "") -> ReleaseRefusedError:
+    """The error for a version that appeared, at the commit ``there``, after the release was planned."""
+    where = f"{there[:12]} and not at {ours[:12]}" if ours else there[:12]
+    return ReleaseRefusedError(
+        f"{tag} of {repo} was published by somebody else while this release ran, at {where}",
+        hint="run the command again: if the bytes are the same there is nothing left to do",
+    )
 
 
 def moved(repo: str, said: str = "") -> ReleaseRefusedError:
