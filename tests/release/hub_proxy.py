@@ -24,6 +24,8 @@ class Proxy:
     where: str = ""
     fault: str = ""
     times: int = 1
+    # (a part of "METHOD path", the body of the answer 200 that such requests get instead of the hub's)
+    instead: tuple[str, bytes] = ("", b"")
     requests: list[str] = field(default_factory=list)
     # Called with "METHOD path" before a request is passed on.
     before: Callable[[str], None] = lambda request: None
@@ -70,6 +72,8 @@ def proxy_to(hub_port: int) -> Iterator[Proxy]:
                 return self.answer(int(fault[:3]), [("Retry-After", "1")] if fault == "429" else [], b"{}")
             if fault == "drop before":
                 return self.drop()
+            if proxy.instead[0] and proxy.instead[0] in request:
+                return self.answer(200, [("Content-Type", "application/json")], proxy.instead[1])
             status, headers, answer = self._ask_hub(body)
             proxy.after(request)
             if fault == "500 after":

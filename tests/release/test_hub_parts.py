@@ -85,6 +85,7 @@ def test_strays_are_what_neither_the_release_nor_the_hub_put_there() -> None:
         (409, "in the way of something that is there", "run the same command again"),
         (412, "moved while this release ran", "nothing was overwritten"),
         (413, "too large", "raise it"),
+        (507, "has no space left", "make space there"),
         (418, "refuses it (418)", "look at"),
     ],
 )

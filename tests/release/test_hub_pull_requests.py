@@ -9,8 +9,9 @@ import pytest
 from huggingface_hub import CommitOperationAdd
 
 from tests.conftest import Ran
-from tests.release.hub_place import HubPlace, publish_by_hand
+from tests.release.hub_place import HubPlace, other_weights, publish_by_hand
 from tests.release.hub_proxy import Proxy
+from tests.reliability.scenario import git
 
 
 @pytest.fixture
@@ -73,6 +74,57 @@ def test_a_lost_answer_opens_no_second_pull_request(proxied: tuple[HubPlace, Pro
     ran = on_hub.push("--pr")
     assert ran.status == 0, ran.err
     assert len(pull_requests(on_hub)) == 1
+
+
+def test_proposing_again_from_a_later_commit_of_git_opens_no_second_pull_request(on_hub: HubPlace) -> None:
+    """The provenance names the commit: committing the record of a proposal makes another manifest."""
+    root = on_hub.place.root
+    on_hub.make_repo(private=False)
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "The zoo")
+    assert on_hub.push("--pr").status == 0
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "Propose tiny 1.0.0")
+    again = on_hub.push("--pr")
+    assert again.status == 0, again.err
+    assert "proposed before with the same bytes" in again.out
+    assert list(pull_requests(on_hub)) == ["refs/pr/1"]
+    assert len(events(on_hub)) == 1
+
+
+def test_a_pull_request_that_main_left_behind_is_not_called_proposed(
+    proposed: HubPlace, merge: Callable[..., Ran]
+) -> None:
+    publish_by_hand(proposed.api, proposed.repo, other__txt="theirs")
+    ran = proposed.push("--pr")
+    assert ran.status == 1, ran.out
+    assert "is proposed at" not in ran.out
+    assert "pull request 1 of" in ran.err
+    assert f"close it at {proposed.url}/{proposed.repo}/discussions/1" in ran.err
+    assert len(pull_requests(proposed)) == 1
+    proposed.api.change_discussion_status(proposed.repo, 1, "closed")
+    assert proposed.push("--pr").status == 0
+    assert events(proposed)[-1]["pull_request"] == 2
+    assert merge().status == 0
+    assert proposed.tags == {"v1.0.0": proposed.commits[0]}
+
+
+def test_another_checkpoint_is_another_proposal(proposed: HubPlace) -> None:
+    other_weights(proposed)
+    ran = proposed.push("--pr")
+    assert ran.status == 0, ran.err
+    assert len(pull_requests(proposed)) == 2
+
+
+def test_a_token_that_may_only_read_is_told_what_a_proposal_needs(
+    on_hub: HubPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_hub.make_repo(private=False)
+    monkeypatch.setenv("HF_TOKEN", on_hub.hub.read_token)
+    ran = on_hub.push("--pr")
+    on_hub.refused(ran, "may not do this (403)", "use a token with the role write")
+    assert "--pr" not in ran.err
 
 
 def test_a_proposal_needs_a_repository(on_hub: HubPlace) -> None:

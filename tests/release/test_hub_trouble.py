@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.release.hub_place import HubPlace, publish_by_hand
+from tests.release.hub_place import HubPlace, other_weights, publish_by_hand
 from tests.release.hub_proxy import Proxy, wait_for
+from zoo.errors import TargetUnusableError
 from zoo.release.targets.hub_client import HubClient
 from zoo.release.targets.hub_session import HubTroubleError
 
@@ -203,6 +205,109 @@ def test_of_two_releases_at_once_one_wins_and_the_other_says_so(proxied: Proxied
     assert len(on_hub.commits) == 2
 
 
+def test_a_release_of_other_bytes_that_has_no_tag_yet_is_not_built_upon(proxied: Proxied) -> None:
+    """The other run is between its commit and its tag, as one that was stopped there stays for ever."""
+    on_hub, proxy = proxied
+    proxy.break_once("POST /api/models/" + on_hub.repo + "/tag/", "403")
+    assert on_hub.push().status == 2
+    before, good = on_hub.commits, (on_hub.place.checkpoint / "model.safetensors").read_bytes()
+    other_weights(on_hub)
+    sent = len(proxy.requests)
+    for args in ([], ["--pr"]):
+        ran = on_hub.push(*args)
+        on_hub.refused(ran, "holds another checkpoint as tiny 1.0.0, without its tag", status=1)
+    assert on_hub.commits == before
+    assert not [each for each in proxy.requests[sent:] if each.startswith("PUT") or "/preupload/" in each]
+    (on_hub.place.checkpoint / "model.safetensors").write_bytes(good)
+    assert on_hub.push().status == 0
+    released(on_hub)
+
+
+def test_a_tag_that_appears_before_the_commit_stops_it(proxied: Proxied) -> None:
+    on_hub, proxy = proxied
+    on_hub.make_repo()
+
+    def somebody_tags(request: str) -> None:
+        if "/preupload/" in request and not on_hub.tags:
+            on_hub.api.create_tag(on_hub.repo, tag="v1.0.0")
+
+    proxy.before = somebody_tags
+    ran = on_hub.push()
+    assert ran.status == 1
+    assert "was published by somebody else while this release ran" in ran.err
+    assert len(on_hub.commits) == 1
+
+
+def test_a_branch_with_the_name_of_the_tag_stops_before_anything_is_written(proxied: Proxied) -> None:
+    on_hub, proxy = proxied
+    on_hub.make_repo()
+    on_hub.api.create_branch(on_hub.repo, branch="v1.0.0")
+    on_hub.refused(on_hub.push(), f"v1.0.0 of {on_hub.repo} is a branch", status=1)
+    assert len(on_hub.commits) == 1
+    assert all(each.startswith("GET") for each in proxy.requests)
+
+
+def test_what_the_hub_says_of_a_file_that_it_does_not_take_is_shown(proxied: Proxied) -> None:
+    on_hub, proxy = proxied
+    full = {"objects": [{"oid": "0" * 64, "size": 1, "error": {"code": 507, "message": "the disk is full"}}]}
+    proxy.instead = ("/objects/batch", json.dumps(full).encode())
+    ran = on_hub.push()
+    on_hub.refused(ran, "has no space left (507): the disk is full", "make space there")
+    proxy.instead = ("", b"")
+    assert on_hub.push().status == 0
+    released(on_hub)
+
+
+def test_a_hub_that_is_started_again_while_the_weights_are_read_back_is_waited_for(proxied: Proxied) -> None:
+    on_hub, proxy = proxied
+    # More often than one who opens a checkpoint tries.
+    proxy.break_once("/model.safetensors", "drop before", times=8)
+    ran = on_hub.push()
+    assert ran.status == 0, ran.err
+    assert proxy.times == 0
+    released(on_hub)
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_an_answer_without_an_end_is_given_up(on_hub: HubPlace, size: int) -> None:
+    """Byte by byte within every time limit for one read, or as fast as it goes."""
+    gone = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response_only(200)
+            self.end_headers()
+            with suppress(ConnectionError):
+                while not gone.wait(0.05 if size == 1 else 0):
+                    self.wfile.write(b" " * size)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    said = "did not end within" if size == 1 else "has more than|did not end within"
+    try:
+        client = HubClient(f"http://127.0.0.1:{server.server_port}", on_hub.repo, 2, lambda text: None)
+        with pytest.raises(TargetUnusableError, match=said):
+            client.tags()
+        with pytest.raises(TargetUnusableError, match=said):
+            client.read("0" * 40, "config.json", 1000 if size > 1 else 1 << 20)
+    finally:
+        gone.set()
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_answer_that_is_nested_too_deeply_is_not_that_of_a_hub(on_hub: HubPlace) -> None:
+    body = b"[" * 200_000
+    with _answering(200, {"Content-Length": str(len(body))}, body) as url:
+        client = HubClient(url, on_hub.repo, 5, lambda text: None)
+        with pytest.raises(TargetUnusableError, match="is not that of a hub"):
+            client.tags()
+
+
 def test_a_tag_that_somebody_else_set_meanwhile_is_not_moved(proxied: Proxied) -> None:
     on_hub, proxy = proxied
     on_hub.make_repo()
@@ -232,6 +337,8 @@ def test_a_killed_release_is_finished_by_the_same_command(
 
     def kill(request: str) -> None:
         if REQUESTS[request_kind] in request and process and process[0].returncode is None:
+            if when == "before":  # else the proxy would pass it on, perhaps while the next run looks
+                proxy.break_once(request, "drop before")
             os.kill(process[0].pid, signal.SIGKILL)
             process[0].wait(30)
 

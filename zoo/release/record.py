@@ -110,8 +110,8 @@ def _events(zoo: Zoo, name: str, kind: str) -> list[tuple[tuple[str, str, str, s
 
 
 def frozen(zoo: Zoo, name: str, entry: Entry | Proposed) -> tuple[Manifest, Mapping[str, bytes]] | None:
-    """Manifest and texts of a published or proposed version as ``release/`` keeps them, or None if one of them is not
-    there.
+    """Manifest and texts of a published or proposed version as ``release/`` keeps them, or None if one of
+    them is not there.
 
     Raises:
         ReleaseRefusedError: one of them was changed since.

@@ -33,6 +33,7 @@ _STATEMENT = frozenset({"_type", "subject", "predicateType", "predicate"})
 _PREDICATE = frozenset({"serialization", "resources"})
 _RESOURCE = frozenset({"name", "algorithm", "digest"})
 _OTHER_KEY = "make one that can: openssl ecparam -name prime256v1 -genkey -noout -out release.pem"
+_OTHER_CERTIFICATE = "use an EC key (P-256, P-384, P-521) with a certificate of it that is for code signing"
 
 
 class MissingLibraryError(ZooError):
@@ -163,9 +164,7 @@ def _signer(key: SigningKey) -> Any:
         place = quoted(str(key.path)) + (f" with {quoted(str(key.chain))}" if key.chain else "")
         raise UsageError(
             f"{place} cannot be used to sign: {printable(str(error), keep='', limit=200)}",
-            hint=_OTHER_KEY
-            if key.chain is None
-            else "use a certificate of this key that is for code signing",
+            hint=_OTHER_KEY if key.chain is None else _OTHER_CERTIFICATE,
         ) from None
     return signer
 

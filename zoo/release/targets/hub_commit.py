@@ -99,8 +99,8 @@ class ReleaseCommit:
         same_version = (there.name, there.version) == (ours.name, ours.version)
         if same_version and there.document[digest] != ours.document[digest]:
             raise ReleaseRefusedError(
-                f"main of {client.repo} holds another checkpoint as {ours.name} {ours.version}, without its tag "
-                f"(at {base[:12]}): another release of it is under way, or was stopped there",
+                f"main of {client.repo} holds another checkpoint as {ours.name} {ours.version}, "
+                f"without its tag (at {base[:12]}): another release of it is under way, or was stopped there",
                 hint="let that one finish, or run it again; or revert its commit, at "
                 f"{client.endpoint}/{client.repo}/commits/main, or raise version: in the recipe",
             )

@@ -41,8 +41,8 @@ def propose(client: HubClient, base: str, release: ReleaseCommit) -> tuple[int, 
             if read_proposal(client, found[0]).parent != base:
                 page = f"{client.endpoint}/{client.repo}/discussions/{found[0]}"
                 raise ReleaseRefusedError(
-                    f"pull request {found[0]} of {client.repo} proposes this release already, on top of a main "
-                    "that has moved since, and is not merged so",
+                    f"pull request {found[0]} of {client.repo} proposes this release already, on top of a "
+                    "main that has moved since, and cannot be merged",
                     hint=f"close it at {page}, then run the same command again",
                 )
             return found

@@ -102,8 +102,8 @@ def _more_rights(what: str, repo: str) -> str:
         return f"use a token that may write to {repo}"
     if "pull request" in what:
         return (
-            "use a token with the role write (HF_TOKEN): one that may only read proposes nothing; it may be of "
-            f"anybody who can see {repo}"
+            "use a token with the role write (HF_TOKEN): one that may only read proposes nothing; it may be "
+            f"of anybody who can see {repo}"
         )
     return f"use a token that may write to {repo}, or propose the release: --pr"
 

@@ -45,8 +45,8 @@ class HubTroubleError(TargetUnusableError):
 
 
 class LfsRefusedError(Exception):
-    """The hub takes a large file not: ``status`` and words of the error that the answer gives for it (git-lfs,
-    api/batch.md). The client has its words only, and its exception is that of an answer it cannot read."""
+    """The hub does not take a large file: ``status`` and words of the error that its answer has for the file
+    (git-lfs, docs/api/batch.md). The client raises the ValueError of an answer that it cannot read."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)
