@@ -101,7 +101,7 @@ def _render(zoo: Zoo, context: Mapping[str, Any]) -> str:
         raise _refused(
             NAME,
             'it writes a character that does not print, or what a CI runner takes for a command ("::" where '
-            f"a line begins, \"##[\"), at line {number} of the card's body",
+            f'a line begins, "##["), at line {number} of the card\'s body',
         )
     if not text.startswith(NOTICE):
         hint = f"keep the block notice of {SHIPPED}, or begin the template with: {NOTICE}"

@@ -30,4 +30,4 @@ def command(app: App, file: Path, key: str, certificate: str | None) -> None:
     sha256 = sha256_file(file)
     out = file.with_name(file.name + SUFFIX)
     write_atomically(out, sign(file.name, {ITSELF: sha256}, signing))
-    app.out(f"signed {quoted(str(file))} (sha256 {sha256}): {quoted(str(out))}")
+    app.out(f"signed {quoted(str(file))} (sha256 {sha256}): {quoted(out.name)} beside it")

@@ -112,7 +112,8 @@ def _answers(
 ) -> Iterator[Answer]:
     sampling, cache = request.sampling, DynamicCache()
     proposer = None if draft is None else Proposer(draft, target)
-    prompt, token, output = _prefill(target, proposer, request, cache, generator)
+    with torch.inference_mode():
+        prompt, token, output = _prefill(target, proposer, request, cache, generator)
     tokens, accepted = [token], list[int]()
     while True:
         kept, finish = _cut(tokens, sampling, target.ends)
@@ -120,7 +121,8 @@ def _answers(
         yield Answer(kept, finish, tuple(accepted), prompt, output)
         if finish is not None:
             return
-        fresh, scores = _step(target, proposer, tokens[-1], request, cache, generator)
+        with torch.inference_mode():
+            fresh, scores = _step(target, proposer, tokens[-1], request, cache, generator)
         tokens += fresh
         output.tokens.extend(scores.tokens)
         output.top.extend(scores.top)
@@ -128,7 +130,6 @@ def _answers(
             accepted.append(len(fresh) - 1)
 
 
-@torch.inference_mode()
 def _prefill(
     target: Target,
     proposer: Proposer | None,
@@ -154,7 +155,6 @@ def _prefill(
     return prompt, token, score(logits[-1:] / (request.sampling.temperature or 1), [token], asked.top)
 
 
-@torch.inference_mode()
 def _step(
     target: Target,
     proposer: Proposer | None,
