@@ -30,10 +30,13 @@ MAX_SETTINGS_BYTES = 256 * 1024
 
 class Signer(NamedTuple):
     """Somebody whose signatures this zoo trusts. ``key``: the file of the public key, or of the certificates
-    of an authority, relative to the zoo."""
+    of an authority, relative to the zoo; without one, ``identity`` as the OIDC ``provider`` (a URL) states
+    it."""
 
     name: str
-    key: str
+    key: str = ""
+    identity: str = ""
+    provider: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +129,20 @@ def _signers(file: Path, trust: Any) -> tuple[Signer, ...]:
     if trust is None:
         return ()
     listed = trust.get("signers") if isinstance(trust, dict) and trust.keys() == {"signers"} else None
-    fields = {"name", "key"}
+    forms = ({"name", "key"}, {"name", "identity", "provider"})
     whole = isinstance(listed, list) and all(
-        isinstance(each, dict) and each.keys() == fields and all(map(_is_line, each.values()))
+        isinstance(each, dict) and each.keys() in forms and all(map(_is_line, each.values()))
         for each in listed
     )
-    signers = tuple(Signer(each["name"], each["key"]) for each in listed) if whole and listed else ()
+    signers = tuple(Signer(**each) for each in listed) if whole and listed else ()
     if (
         not signers
         or len({each.name for each in signers}) < len(signers)
-        or not all(each.name and each.key for each in signers)
+        or not all(each.name and (each.key or (each.identity and each.provider)) for each in signers)
     ):
         raise SettingsError(
-            f"{file}: setting trust is not a list of signers, each with a name of its own and a key",
+            f"{file}: setting trust is not a list of signers, each with a name of its own and a key "
+            "(or an identity and its provider)",
             hint=f"write it like this: {_KNOWN['trust']}",
         )
     return signers

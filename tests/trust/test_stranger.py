@@ -176,7 +176,7 @@ def test_a_signature_that_is_a_link_or_too_large_is_refused(signed: Signed, tmp_
         (["--signature", "--key", "config"], "holds neither a public key nor a certificate"),
         (["--signature", "--signer", "alice"], "is not inside a zoo"),
         (["--signature", "--signer", "alice", "--key", "x"], "name one thing twice"),
-        (["--key", "x"], "--key and --signer are about a signature"),
+        (["--key", "x"], "--key, --signer and --identity are about a signature"),
     ],
 )
 def test_options_that_cannot_be_used_are_exit_2_and_say_what_to_do(

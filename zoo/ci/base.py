@@ -118,5 +118,6 @@ class BaseZoo:
         if zoo is None or zoo.root != self._root:
             return Zoo(self._root, self._root / _SETTINGS[0])
         for signer in zoo.signers:
-            self.need(posixpath.normpath(signer.key))
+            if signer.key:
+                self.need(posixpath.normpath(signer.key))
         return zoo

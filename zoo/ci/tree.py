@@ -73,7 +73,7 @@ class Tree:
     def _keys(self) -> dict[str, str]:
         """The file of every key, and whose it is."""
         zoos = (self.base.zoo, self.head)
-        return {posixpath.normpath(each.key): each.name for zoo in zoos for each in zoo.signers}
+        return {posixpath.normpath(each.key): each.name for zoo in zoos for each in zoo.signers if each.key}
 
     def _paths(self) -> set[str]:
         gone = {file.path for file in self.changed if file.kind is Kind.REMOVED}

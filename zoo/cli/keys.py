@@ -9,7 +9,8 @@ from zoo.errors import NotAZooError, UsageError
 
 if TYPE_CHECKING:
     from zoo.cli.app import App
-    from zoo.trust.keys import SigningKey, Trusted
+    from zoo.trust.keyless import Keyless, Signatory
+    from zoo.trust.keys import SigningKey
 
 
 def key_to_sign(key: str, certificate: str | None) -> SigningKey:
@@ -26,18 +27,43 @@ def key_to_sign(key: str, certificate: str | None) -> SigningKey:
     return found
 
 
-def keys_to_trust(app: App, key: str | None, signer: str | None) -> tuple[Trusted, ...]:
-    """Whose signature counts: that of ``--key`` or, else, those of the zoo's signers, or the one called
-    ``signer``. None at all for a stranger who names nobody.
+def keyless_to_sign(variable: str | None) -> Keyless:
+    """The identity of ``--sign-keyless``, or that of the token in the environment ``variable``.
+
+    Raises:
+        ZooError: there is none, or Sigstore does not answer.
+    """
+    from zoo.trust.keyless import Keyless, refuse_unusable
+
+    if variable == "":
+        raise UsageError("--identity-token-env is empty", hint="name the variable that holds the token")
+    found = Keyless(variable or "")
+    refuse_unusable(found)
+    return found
+
+
+def keys_to_trust(
+    app: App, key: str | None, signer: str | None, identity: str | None, provider: str | None
+) -> tuple[Signatory, ...]:
+    """Whose signature counts: that of ``--key`` or ``--identity`` or, else, those of the zoo's signers, or
+    the one called ``signer``. None at all for a stranger who names nobody.
 
     Raises:
         ZooError: a key cannot be used, or there is no such signer.
     """
+    from zoo.trust.keyless import Identity
     from zoo.trust.keys import trusted
     from zoo.trust.policy import signers_of
 
-    if key is not None and signer is not None:
-        raise UsageError("--key and --signer name one thing twice", hint="leave one of them out")
+    if [key, signer, identity].count(None) < 2:
+        raise UsageError("--key, --signer and --identity name one thing twice", hint="keep one of them")
+    if (identity is None) != (provider is None) or "" in (identity, provider):
+        raise UsageError(
+            "--identity counts only as its provider states it",
+            hint="zoo verify SOURCE --signature --identity ID --identity-provider URL",
+        )
+    if identity is not None and provider is not None:
+        return (Identity(identity, identity, provider),)
     if key is not None:
         return (trusted(Path(key).name, Path(key)),)
     try:

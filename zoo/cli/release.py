@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zoo.release.context import Done, Release, Skip
     from zoo.release.steps import Step
     from zoo.results import Finding
+    from zoo.trust.keyless import Keyless
     from zoo.trust.keys import SigningKey
 
 
@@ -46,6 +47,14 @@ if TYPE_CHECKING:
 @click.option(
     "--certificate", metavar="FILE", help="The certificate of --sign-key, then those that issued it (PEM)."
 )
+@click.option(
+    "--sign-keyless",
+    is_flag=True,
+    help="Sign with Sigstore as this CI job, or as who logs in. Never run yet.",
+)
+@click.option(
+    "--identity-token-env", "token_env", metavar="VAR", help="Sign as the OIDC token in this variable says."
+)
 @hub_options
 @format_option("text", "json")
 @click.pass_obj
@@ -59,6 +68,8 @@ def command(
     allow_standin: bool,
     sign_key: str | None,
     certificate: str | None,
+    sign_keyless: bool,
+    token_env: str | None,
     form: str,
     private: bool,
     gated: str,
@@ -87,7 +98,7 @@ def command(
         allow_standin=allow_standin,
         propose=hub.propose,
         note=hub.note,
-        sign_key=_sign_key(sign_key, certificate),
+        sign_key=_sign_key(sign_key, certificate, sign_keyless, token_env),
     )
     release, told = Release(plan), dict[str, dict[str, Any]]()
 
@@ -122,11 +133,19 @@ def command(
     return status
 
 
-def _sign_key(key: str | None, certificate: str | None) -> SigningKey | None:
-    from zoo.cli.keys import key_to_sign
+def _sign_key(
+    key: str | None, certificate: str | None, keyless: bool, token_env: str | None
+) -> SigningKey | Keyless | None:
+    from zoo.cli.keys import key_to_sign, keyless_to_sign
 
     if key is None and certificate is not None:
         raise UsageError("--certificate is of a key", hint="add --sign-key FILE")
+    if keyless and key is not None:
+        raise UsageError("--sign-key and --sign-keyless are two signatures", hint="leave one of them out")
+    if token_env is not None and not keyless:
+        raise UsageError("--identity-token-env is about an identity", hint="add --sign-keyless")
+    if keyless:
+        return keyless_to_sign(token_env)
     return None if key is None else key_to_sign(key, certificate)
 
 

@@ -29,7 +29,7 @@ from zoo.verify import verify_recipe, verify_source
 
 if TYPE_CHECKING:
     from zoo.checkpoint.scan import DeepPass
-    from zoo.trust.keys import Trusted
+    from zoo.trust.keyless import Signatory
 
 
 @click.command("verify")
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     "--key", metavar="FILE", help="The public key to trust, or the certificates of an authority (PEM)."
 )
 @click.option("--signer", metavar="NAME", help="Trust only this signer of the zoo's settings.")
+@click.option("--identity", metavar="ID", help="Trust exactly this identity of Sigstore: a mail, a workflow.")
+@click.option("--identity-provider", "provider", metavar="URL", help="Who must have stated --identity.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
@@ -79,6 +81,8 @@ def command(
     signature: bool,
     key: str | None,
     signer: str | None,
+    identity: str | None,
+    provider: str | None,
     jobs: int | None,
     now: date | None,
     endpoint: str,
@@ -95,8 +99,8 @@ def command(
     With --engine, a matrix shows what becomes of each tensor. A recipe is judged by the engines of its
     profiles, whatever is shown; a SOURCE by those that --engine names, but not by all.
 
-    With --signature, a release or a SOURCE must be signed (docs/trust.md): by --key or, in a zoo, by one of
-    its signers.
+    With --signature, a release or a SOURCE must be signed (docs/trust.md): by --key, by --identity or,
+    in a zoo, by one of its signers.
     """
     from zoo.engines.readings import KNOWN, parse_engine
 
@@ -113,7 +117,7 @@ def command(
             hint="leave it out: a deep pass uses several cores by itself",
         )
     shown = KNOWN if "all" in named else tuple(dict.fromkeys(judges))
-    trusted = _trusted(app, name, signature, key, signer)
+    trusted = _trusted(app, name, signature, key, signer, identity, provider)
     sources = open_sources(endpoint, timeout)
     with bytes_read() as progress:
         how = _deep_pass(progress, stats, fresh) if level is Level.DEEP else None
@@ -191,21 +195,27 @@ def command(
 
 
 def _trusted(
-    app: App, name: str | None, signature: bool, key: str | None, signer: str | None
-) -> tuple[Trusted, ...] | None:
+    app: App,
+    name: str | None,
+    signature: bool,
+    key: str | None,
+    signer: str | None,
+    identity: str | None,
+    provider: str | None,
+) -> tuple[Signatory, ...] | None:
     """Whose signature counts, or None where none is asked for."""
     from zoo.cli.keys import keys_to_trust
 
     if not signature:
-        if key is not None or signer is not None:
-            raise UsageError("--key and --signer are about a signature", hint="add --signature")
+        if (key, signer, identity, provider) != (None,) * 4:
+            raise UsageError("--key, --signer and --identity are about a signature", hint="add --signature")
         return None
     if name is None or not ("/" in name or "@" in name or name in (".", "..")):
         raise UsageError(
             "--signature is about a release or a source: a recipe is not signed",
             hint="zoo verify NAME@VERSION --signature, or zoo verify SOURCE --signature --key FILE",
         )
-    return keys_to_trust(app, key, signer)
+    return keys_to_trust(app, key, signer, identity, provider)
 
 
 def _deep_pass(progress: Shown | None, stats: bool, fresh: bool) -> DeepPass:

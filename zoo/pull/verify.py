@@ -17,7 +17,7 @@ from zoo.workspace import Zoo
 
 if TYPE_CHECKING:
     from zoo.checkpoint.scan import DeepPass
-    from zoo.trust.keys import Trusted
+    from zoo.trust.keyless import Signatory
 
 _CHUNK = 1024 * 1024
 
@@ -74,7 +74,7 @@ def verify_signed_release(
     zoo: Zoo,
     spec: str,
     *,
-    trusted: tuple[Trusted, ...],
+    trusted: tuple[Signatory, ...],
     target: str | None = None,
     level: Level = Level.HEADER,
     strict: bool = False,

@@ -36,6 +36,7 @@ def sign(release: Release) -> Done | Skip:
     """The signature over every file of the release, the manifest included. No file is hashed again: the
     digests are those of the manifest. A version that is published keeps the signature that it has, or has
     not."""
+    from zoo.trust.keyless import Keyless
     from zoo.trust.signing import sign
 
     key, manifest = release.plan.sign_key, release.manifest
@@ -44,12 +45,18 @@ def sign(release: Release) -> Done | Skip:
     if key is None:
         release.signature = _recorded(release)
         return skip("released before, signed" if release.signature else "not asked for (--sign-key)")
+    if isinstance(key, Keyless):  # each signature is another one, and stays in a public log
+        release.signature = _recorded(release)
+        if release.signature or not release.plan.push:
+            return skip("released before, signed" if release.signature else "keyless: only --push signs")
     files = {path: file.sha256 for path, file in manifest.files.items()} | {NAME: manifest.sha256}
     release.signature = sign(f"{manifest.name}@{manifest.version}", files, key, ignored=(SIGNATURE,))
-    return Done(f"{len(files)} files, by {quoted(key.path.name)}")
+    by = "the identity that Sigstore states" if isinstance(key, Keyless) else quoted(key.path.name)
+    return Done(f"{len(files)} files, by {by}")
 
 
 def _keep(release: Release) -> Skip:
+    from zoo.trust.keys import SigningKey
     from zoo.trust.signing import is_by
 
     assert release.published is not None
@@ -58,7 +65,7 @@ def _keep(release: Release) -> Skip:
         release.signature = release.plan.target.fetch(release.published.ref, SIGNATURE)
     except (TargetUnusableError, ReleaseRefusedError):
         release.signature = None
-    if release.signature is not None and key is not None and not is_by(release.signature, key):
+    if release.signature and isinstance(key, SigningKey) and not is_by(release.signature, key):
         other = f"by another key or certificate than {quoted(key.path.name)}"
         return skip(f"published already, signed {other}; it keeps that signature")
     if release.signature is None and key is not None:

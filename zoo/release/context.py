@@ -19,6 +19,7 @@ from zoo.workspace import Zoo
 if TYPE_CHECKING:
     from zoo.checkpoint.model import Checkpoint
     from zoo.evidence import Evidence
+    from zoo.trust.keyless import Keyless
     from zoo.trust.keys import SigningKey
     from zoo.verify import Verification
 
@@ -37,7 +38,7 @@ class Plan:
     progress: Callable[[int], None] | None = None
     # A pull request instead of a version: tagged when it is merged.
     propose: bool = False
-    sign_key: SigningKey | None = None
+    sign_key: SigningKey | Keyless | None = None
     # Told what is no outcome of a step: what is continued, what is tried again.
     note: Callable[[str], None] = field(default=lambda text: None)
 

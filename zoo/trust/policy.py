@@ -1,4 +1,5 @@
-"""Whom a zoo trusts: ``signers`` in ``[tool.zoo.trust]``, each with a name and the file of a public key.
+"""Whom a zoo trusts: ``signers`` in ``[tool.zoo.trust]``, each with a name and the file of a public key,
+or an identity and its provider.
 
 The settings and the keys lie in the zoo's git: who may change these files may change whom the zoo trusts.
 """
@@ -12,14 +13,15 @@ from zoo.errors import SettingsError, UsageError, ZooError
 from zoo.printable import quoted
 from zoo.release.paths import first_link, read_small
 from zoo.trust import signing
-from zoo.trust.keys import Trusted, trusted
+from zoo.trust.keyless import Identity, Signatory
+from zoo.trust.keys import trusted
 from zoo.workspace import Zoo
 
 # The signature of NAME.json is NAME.json.sig, beside it.
 SUFFIX = ".sig"
 
 
-def signers_of(zoo: Zoo, name: str = "") -> tuple[Trusted, ...]:
+def signers_of(zoo: Zoo, name: str = "") -> tuple[Signatory, ...]:
     """The signers of ``zoo``, or the one called ``name``.
 
     Raises:
@@ -33,9 +35,12 @@ def signers_of(zoo: Zoo, name: str = "") -> tuple[Trusted, ...]:
             f"this zoo has no signer {quoted(name)}",
             hint=f"signers are: {known}" if known else "name the key: --key FILE",
         )
-    found = []
+    found: list[Signatory] = []
     root = zoo.trust_root or zoo.root
     for each in chosen:
+        if each.identity:
+            found.append(Identity(each.name, each.identity, each.provider))
+            continue
         path = root / each.key
         if not path.resolve().is_relative_to(root) or first_link(path, root) is not None:
             raise SettingsError(

@@ -11,20 +11,19 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zoo.checkpoint.jsonfile import MalformedJson, Repeated, decode
 from zoo.digests import canonical_json
-from zoo.errors import UsageError, ZooError
+from zoo.errors import UsageError
 from zoo.printable import printable, quoted
+from zoo.trust import keyless
 from zoo.trust.fitness import unfit_certificate, unfit_key
-from zoo.trust.keys import SigningKey, Trusted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from zoo.trust.keyless import Identity, Keyless, Signatory
+from zoo.trust.keys import SigningKey
+from zoo.trust.library import library
 
 # The library's word for "the file itself", where one file is signed and not a folder.
 ITSELF = "."
@@ -32,12 +31,11 @@ _PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _STATEMENT = frozenset({"_type", "subject", "predicateType", "predicate"})
 _PREDICATE = frozenset({"serialization", "resources"})
 _RESOURCE = frozenset({"name", "algorithm", "digest"})
+_LOGGED = frozenset({"tlogEntries", "timestampVerificationData"})
+# The form of the verification material, by what it was made with.
+_MADE_WITH = {"publicKey": "a key", "x509CertificateChain": "a certificate", "certificate": "an identity"}
 _OTHER_KEY = "make one that can: openssl ecparam -name prime256v1 -genkey -noout -out release.pem"
 _OTHER_CERTIFICATE = "use an EC key (P-256, P-384, P-521) with a certificate of it that is for code signing"
-
-
-class MissingLibraryError(ZooError):
-    """The extra ``sign`` is not installed, so that nothing can be signed or checked."""
 
 
 class InvalidSignatureError(Exception):
@@ -53,15 +51,19 @@ class Signed:
     files: Mapping[str, str]
 
 
-def sign(name: str, files: Mapping[str, str], key: SigningKey, ignored: Iterable[str] = ()) -> bytes:
-    """The signature over ``files`` (path -> sha256), which are together called ``name``; the same bytes each
-    time. ``ignored`` are paths that a verifier shall not look at, such as that of the signature.
+def sign(
+    name: str, files: Mapping[str, str], key: SigningKey | Keyless, ignored: Iterable[str] = ()
+) -> bytes:
+    """The signature over ``files`` (path -> sha256), which are together called ``name``; by a key the
+    same bytes each time. ``ignored`` are paths that a verifier shall not look at, such as that of the
+    signature.
 
     Raises:
-        UsageError: the key cannot be used.
+        UsageError: the key cannot be used, or there is no identity.
+        UnreadableError: Sigstore cannot be used.
         MissingLibraryError: the extra ``sign`` is not installed.
     """
-    with _library():
+    with library():
         from model_signing import manifest
         from model_signing._hashing.hashing import Digest
         from model_signing._signing.signing import Payload
@@ -71,7 +73,11 @@ def sign(name: str, files: Mapping[str, str], key: SigningKey, ignored: Iterable
         for path, sha256 in files.items()
     ]
     form = manifest._FileSerialization("sha256", ignore_paths=map(Path, ignored))
-    return _envelope(Payload(manifest.Manifest(name, items, form)), key)
+    payload = Payload(manifest.Manifest(name, items, form))
+    if isinstance(key, Keyless):
+        with library():
+            return keyless.envelope(payload, key)
+    return _envelope(payload, key)
 
 
 def refuse_unusable(key: SigningKey) -> None:
@@ -79,7 +85,7 @@ def refuse_unusable(key: SigningKey) -> None:
 
     Raises as :func:`sign` does.
     """
-    with _library():
+    with library():
         import model_signing.signing  # noqa: F401
     _signer(key)
 
@@ -90,7 +96,7 @@ def is_by(raw: bytes, key: SigningKey) -> bool:
 
     Raises as :func:`sign` does.
     """
-    with _library():
+    with library():
         import model_signing.signing  # noqa: F401
     ours = json.loads(_signer(key)._get_verification_material().to_json())
     try:
@@ -99,7 +105,7 @@ def is_by(raw: bytes, key: SigningKey) -> bool:
         return False
 
 
-def verify(raw: bytes, trusted: Iterable[Trusted]) -> Signed:
+def verify(raw: bytes, trusted: Iterable[Signatory]) -> Signed:
     """What the signature ``raw`` says, if one of ``trusted`` made it.
 
     The form is strict: a field that the signature itself does not cover has the one value that it may have,
@@ -107,6 +113,7 @@ def verify(raw: bytes, trusted: Iterable[Trusted]) -> Signed:
 
     Raises:
         InvalidSignatureError: it proves nothing; the message says why.
+        UnreadableError: it is one of an identity, and Sigstore cannot be reached.
         MissingLibraryError: the extra ``sign`` is not installed.
     """
     document = _document(raw)
@@ -175,7 +182,8 @@ def _refuse(reason: str) -> None:
 
 
 def _document(raw: bytes) -> Mapping[str, Any]:
-    """The bundle, if it has exactly the fields of one that was made with a key or a certificate."""
+    """The bundle, if it has exactly the fields of one that was made with a key, a certificate or an identity.
+    The log entries and times of an identity are judged by the library."""
     try:
         document = decode(raw)
     except MalformedJson as error:
@@ -185,7 +193,7 @@ def _document(raw: bytes) -> Mapping[str, Any]:
     try:
         envelope, material = document["dsseEnvelope"], document["verificationMaterial"]
         [signature] = envelope["signatures"]
-        expected = {
+        expected: dict[str, Any] = {
             "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
             "verificationMaterial": _material(material),
             "dsseEnvelope": {
@@ -194,8 +202,12 @@ def _document(raw: bytes) -> Mapping[str, Any]:
                 "signatures": [{"sig": _base64(signature["sig"]), "keyid": ""}],
             },
         }
+        if "certificate" in material and "keyid" not in signature:  # Sigstore leaves it out
+            del expected["dsseEnvelope"]["signatures"][0]["keyid"]
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InvalidSignatureError("it is no bundle of a signature by a key or a certificate") from None
+        raise InvalidSignatureError(
+            "it is no bundle of a signature by a key, a certificate or an identity"
+        ) from None
     if document != expected:
         raise InvalidSignatureError("it has a field, or a value, that no signature of this kind has")
     return expected
@@ -204,6 +216,9 @@ def _document(raw: bytes) -> Mapping[str, Any]:
 def _material(material: Mapping[str, Any]) -> dict[str, Any]:
     if "publicKey" in material:
         return {"publicKey": {"hint": str(material["publicKey"]["hint"])}, "tlogEntries": []}
+    if "certificate" in material:
+        logged = {key: material[key] for key in _LOGGED & material.keys()}
+        return {"certificate": {"rawBytes": _base64(material["certificate"]["rawBytes"])}, **logged}
     certificates = material["x509CertificateChain"]["certificates"]
     chain = [{"rawBytes": _base64(each["rawBytes"])} for each in certificates]
     return {"x509CertificateChain": {"certificates": chain}, "tlogEntries": []}
@@ -214,9 +229,9 @@ def _base64(text: str) -> str:
     return base64.b64encode(base64.b64decode(text, validate=True)).decode()
 
 
-def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str]:
+def _verified(document: Mapping[str, Any], trusted: Signatory) -> Mapping[str, str]:
     """The files that the library reads out of a signature, once it is valid."""
-    with _library():
+    with library():
         from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
         from cryptography.x509 import load_der_x509_certificate
@@ -224,10 +239,13 @@ def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str
         from OpenSSL import crypto
         from sigstore_models.bundle.v1 import Bundle
 
-    if trusted.is_authority != ("x509CertificateChain" in document["verificationMaterial"]):
-        made = "a key" if trusted.is_authority else "a certificate"
-        raise InvalidSignatureError(f"it was made with {made}, and what is trusted is none")
+    [made] = _MADE_WITH.keys() & document["verificationMaterial"].keys()
+    if made != _form(trusted):
+        raise InvalidSignatureError(f"it was made with {_MADE_WITH[made]}, and what is trusted is none")
     try:
+        if isinstance(trusted, Identity):
+            with library():
+                return _listed(keyless.verified(document, trusted))
         if trusted.is_authority:
             chain = document["verificationMaterial"]["x509CertificateChain"]["certificates"]
             _refuse(unfit_certificate(load_der_x509_certificate(base64.b64decode(chain[0]["rawBytes"]))))
@@ -245,7 +263,17 @@ def _verified(document: Mapping[str, Any], trusted: Trusted) -> Mapping[str, str
         raise InvalidSignatureError(f"its certificate is not trusted: {error}") from None
     except (LookupError, ValueError, TypeError, AttributeError, UnsupportedAlgorithm, OSError) as error:
         raise InvalidSignatureError(printable(str(error), keep="", limit=200).rstrip(". ")) from None
-    return {each.identifier: each.digest.digest_hex for each in signed.resource_descriptors()}
+    return _listed(signed)
+
+
+def _form(trusted: Signatory) -> str:
+    if isinstance(trusted, Identity):
+        return "certificate"
+    return "x509CertificateChain" if trusted.is_authority else "publicKey"
+
+
+def _listed(manifest: Any) -> Mapping[str, str]:
+    return {each.identifier: each.digest.digest_hex for each in manifest.resource_descriptors()}
 
 
 def _content(document: Mapping[str, Any], listed: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
@@ -264,14 +292,3 @@ def _content(document: Mapping[str, Any], listed: Mapping[str, str]) -> tuple[st
     if not whole:
         raise InvalidSignatureError("it signs something else than a list of files with their sha256")
     return str(statement["subject"][0]["name"]), listed
-
-
-@contextmanager
-def _library() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise MissingLibraryError(
-            f"signatures need a library that is not here ({error.name})",
-            hint="install it: pip install 'draft-zoo[sign]'",
-        ) from None

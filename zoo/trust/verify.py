@@ -25,7 +25,7 @@ from zoo.release.paths import SIZE_LIMIT
 from zoo.results import Finding, Where
 from zoo.rules import Absent, Level, Subject
 from zoo.trust import provenance, signing
-from zoo.trust.keys import Trusted
+from zoo.trust.keyless import Signatory
 from zoo.trust.signing import Signed
 from zoo.verify import Verification
 
@@ -49,7 +49,7 @@ class Shipped:
 
 
 def check_trust(
-    run: Verification, trusted: tuple[Trusted, ...], deep: bool, known: Shipped | None = None
+    run: Verification, trusted: tuple[Signatory, ...], deep: bool, known: Shipped | None = None
 ) -> Verification:
     """``run`` with what the signature of its files says. Without ``deep``, the digests of weights are those
     that the hub reports; a folder reports none, so that these are not checked.
@@ -69,7 +69,7 @@ def check_trust(
 
 
 def _judge(
-    subject: Subject, checkpoint: Checkpoint, trusted: tuple[Trusted, ...], deep: bool, known: Shipped
+    subject: Subject, checkpoint: Checkpoint, trusted: tuple[Signatory, ...], deep: bool, known: Shipped
 ) -> tuple[Subject, str]:
     """The subject with the material of the P rules and their findings, and the signature in a few words."""
     if not trusted:
