@@ -14,13 +14,17 @@ help:  ## list the targets
 demo: $(BASE)  ## take a real draft through verify, launch, card and release (no torch, no GPU, no account)
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" bash examples/demo.sh
 
-test: test-base lint test-torch  ## the whole suite: first what needs no torch, then what does
+test:  ## the whole suite: first what needs no torch, beside it the type check, which takes one core; then torch
+	@$(MAKE) --no-print-directory -j2 lint test-base
+	@$(MAKE) --no-print-directory test-torch
 
+# A worker begins with one part of the tests and takes over what is left of others': tests of one file meet
+# the same servers and caches.
 test-base: $(DEV)
-	.venv/bin/python -m pytest -n auto -m "not torch and not gpu"
+	.venv/bin/python -m pytest -n auto --dist worksteal -m "not torch and not gpu"
 
 test-torch: $(TORCH)
-	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest -n auto -m "torch and not gpu"
+	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest -n auto --dist worksteal -m "torch and not gpu"
 
 lint: $(DEV)  ## ruff and a strict type check
 	.venv/bin/ruff check .
@@ -54,9 +58,11 @@ $(BASE): pyproject.toml constraints.txt | .venv/bin/python
 	@.venv/bin/python -m compileall -q zoo
 	@touch $@
 
-$(DEV): $(BASE)
+# The base install is a part of this one.
+$(DEV): pyproject.toml constraints.txt | .venv/bin/python
 	.venv/bin/pip install $(PIP_FLAGS) -e '.[dev]'
-	@touch $@
+	@.venv/bin/python -m compileall -q zoo
+	@touch $(BASE) $@
 
 # Another environment, so that the first part of the tests proves that the tool needs no torch.
 $(TORCH): pyproject.toml constraints.txt

@@ -172,7 +172,7 @@ def load_evidence(
     """
     found: list[Finding] = []
     records: list[Evidence] = []
-    for path in sorted(evidence_folder(zoo, recipe).glob("*.json")):
+    for path in evidence_files(zoo, evidence_folder(zoo, recipe)):
         record, problems = read_evidence(path, zoo.shown(path), root=zoo.root)
         if record is not None and not problems:
             problems = tuple(_against_recipe(record, recipe, zoo.shown(path)))
@@ -195,6 +195,11 @@ def load_evidence(
                 record, stale = replace(record, signed_by=signer), stale or refusal
             records.append(replace(record, stale=stale))
     return tuple(records), tuple(found)
+
+
+def evidence_files(zoo: Zoo, folder: Path) -> list[Path]:
+    """The files of the records in ``folder``, sorted; none where it is a link out of the zoo."""
+    return sorted(folder.glob("*.json")) if zoo.holds(folder) else []
 
 
 def read_evidence(

@@ -6,6 +6,7 @@ It is found by walking up from the current folder, as git does.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,6 +68,13 @@ class Zoo:
         """``release/NAME[/VERSION]``: card, manifest, notes and evidence; never weights."""
         folder = self.root / "release" / name
         return folder / version if version else folder
+
+    def holds(self, path: Path) -> bool:
+        """Whether ``path`` lies in the zoo, wherever links lead."""
+        try:
+            return path.resolve().is_relative_to(self.root.resolve())
+        except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL
+            return False
 
     def shown(self, path: Path) -> str:
         """``path`` as a person would write it: relative to the zoo where it lies inside."""
@@ -170,6 +178,9 @@ def _is_line(value: Any) -> bool:
 
 
 def _document(file: Path) -> dict[str, Any] | None:
+    if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(file.parent):
+        reason = "a link that leads out of its folder"
+        raise SettingsError(f"{file}: cannot be read ({reason})", hint="put the file itself there")
     try:
         with open_regular(file) as opened:
             raw = read_up_to(opened, MAX_SETTINGS_BYTES + 1)

@@ -35,7 +35,7 @@ class StatedRecipe:
 
 def check(code: str, folder: Path, declared: Mapping[str, str] = DECLARED) -> list[Finding]:
     recipe = StatedRecipe(SimpleNamespace(files=dict(declared)))
-    subject = SimpleNamespace(recipe=recipe, checkpoint=open_checkpoint(folder, "draft"))
+    subject = SimpleNamespace(recipe=recipe, checkpoint=open_checkpoint(folder, "draft"), reported=())
     return list(RULES[code].check(cast("Subject", subject)))
 
 

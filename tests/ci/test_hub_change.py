@@ -175,6 +175,21 @@ def test_a_tag_that_was_moved_on_the_hub_is_found(on_hub: HubPlace, tmp_path: Pa
     assert 'the tag "v1.0.0" is at' in found[0]["findings"][0]["message"]
 
 
+def test_a_tag_in_a_repository_that_the_token_may_not_see_is_not_called_gone(
+    on_hub: HubPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert on_hub.push().status == 0
+    work = Work(on_hub.place.root, tmp_path)
+    work.git("init", "-q", "-b", "main")
+    work.commit()
+    on_hub.place.edit_recipe("title: A tiny draft", "title: A small draft")
+    monkeypatch.setenv("HF_TOKEN", on_hub.hub.stranger_token)
+    [draft] = work.ci("--endpoint", on_hub.url, "--timeout", "20")["drafts"]
+    [found] = [each for each in draft["report"]["results"] if each["code"] == "V005"]
+    assert found["outcome"] == "not_checked"
+    assert "the hub shows no such repository to this token (404)" in found["reason"]
+
+
 @pytest.mark.parametrize("spec", ["acme/tiny", "acme/tiny#0", "acme#1", "../x#1", "acme/tiny#1\n", "a/b#1#2"])
 def test_what_is_no_pull_request_is_refused(place: Place, spec: str) -> None:
     ran = place.run("--zoo", place.root, "ci", "--hub-pr", spec)

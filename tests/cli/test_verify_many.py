@@ -153,6 +153,8 @@ def test_a_waiver_covers_what_the_settings_raised(run_zoo: Run, one: Path) -> No
 
 
 def test_a_launch_command_is_judged_with_the_severities_of_the_zoo(run_zoo: Run, one: Path) -> None:
+    profile = one / "recipes" / "profiles" / "sglang-0.5.14-example.yaml"
+    profile.write_text(profile.read_text().replace("--tp-size 1", "--tp 1"))
     assert run_zoo("--zoo", one, "launch", "draft-0000").status == 0
     settings(one, 'severity = {L008 = "error"}')
     ran = run_zoo("--zoo", one, "launch", "draft-0000")

@@ -14,9 +14,9 @@ from tests.hub.server import HubProcess, running
 _NUMBERS = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    """A hub that the tests of one module share: each uses a repository of its own."""
+    """A hub that all tests share: each uses a repository of its own."""
     with running(tmp_path_factory.mktemp("hub") / "hub") as process:
         yield process
 

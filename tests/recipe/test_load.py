@@ -84,7 +84,7 @@ def test_a_wrong_recipe_gets_one_finding_at_its_line(
 
 def test_an_argument_with_an_open_quote_is_refused_in_its_profile(new_zoo: Zoo) -> None:
     profile = "recipes/profiles/sglang-0.5.14-example.yaml"
-    edit(new_zoo, "  - --tp 1", "  - --tp '1", profile)
+    edit(new_zoo, "  - --tp-size 1", "  - --tp-size '1", profile)
     finding = only(load_recipe(new_zoo, "example-draft"))
     assert (finding.code, finding.where.file) == ("R007", profile)
     assert finding.where.line == line_of(new_zoo, "--tp", profile)

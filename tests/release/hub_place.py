@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+import tenacity.nap
 from huggingface_hub import HfApi, constants
 from huggingface_hub.utils import set_client_factory
 from huggingface_hub.utils._http import default_client_factory
@@ -70,7 +73,7 @@ class HubPlace:
         assert not self.api.repo_exists(self.repo) or "v1.0.0" not in self.tags
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     with running(tmp_path_factory.mktemp("hub") / "hub") as process:
         yield process
@@ -89,6 +92,8 @@ def on_hub(
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setenv("HF_TOKEN", hub.token)
+    # Between two tries a tenth of the time; what is said of it, and the time limit, are as they are.
+    monkeypatch.setattr(tenacity.nap, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(seconds / 10)))
     # Named as an endpoint, so that the client of this process keeps alice's token on the way there too.
     HubClient(hub.url, repo, 30, lambda text: None)
     yield HubPlace(place, hub, hub.api(), repo, hub.url)

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +18,10 @@ from pathlib import Path
 
 import pytest
 
+import zoo.cli
 import zoo.release.steps as steps
 from tests.release.conftest import Place, Tree
+from tests.reliability.kill import KillAt, Launcher, launchers
 from zoo.errors import ReleaseRefusedError
 from zoo.release.context import Done, Release, Skip
 from zoo.release.targets import directory
@@ -109,24 +112,29 @@ def assert_converges(place: Place, reference: dict[str, bytes]) -> None:
         assert recorded.read_bytes() == reference[f"tiny/1.0.0/{name}"]
 
 
-@pytest.fixture
-def reference(place: Place, tmp_path: Path) -> dict[str, bytes]:
-    """What an undisturbed release leaves at the target."""
-    root = tmp_path / "undisturbed"
-    subprocess.run(["cp", "-r", str(place.root), str(root)], check=True)
-    other = replace(place, root=root)
-    assert other.push().status == 0
-    return contents(other.published)
+@pytest.fixture(scope="module")
+def reference(_template: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What an undisturbed release of ``place`` leaves at the target."""
+    root = tmp_path_factory.mktemp("undisturbed") / "zoo"
+    shutil.copytree(_template, root)
+    assert zoo.cli.run(["--zoo", str(root), "release", "tiny", "--push"]) == 0
+    return contents(root / "published")
+
+
+@pytest.fixture(scope="module")
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
+    """Runs ``zoo`` in processes that get SIGKILL around a step."""
+    with launchers(1, os.environ, tmp_path_factory.mktemp("runs")) as made:
+        yield made[0]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", NAMES)
 def test_a_release_that_is_killed_around_a_step_is_finished_by_the_next_run(
-    place: Place, reference: dict[str, bytes], step: str, when: str
+    place: Place, reference: dict[str, bytes], launcher: Launcher, step: str, when: str
 ) -> None:
-    process = child(place, step, when, "kill")
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
+    killed = launcher.run("--zoo", str(place.root), "release", "tiny", "--push", kill=KillAt(step, when))
+    assert killed.status == -signal.SIGKILL
     assert_whole_or_absent(place)
     assert_converges(place, reference)
 

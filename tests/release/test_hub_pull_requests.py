@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -110,11 +111,84 @@ def test_a_pull_request_that_main_left_behind_is_not_called_proposed(
     assert proposed.tags == {"v1.0.0": proposed.commits[0]}
 
 
-def test_another_checkpoint_is_another_proposal(proposed: HubPlace) -> None:
+def test_another_checkpoint_waits_until_the_open_proposal_of_the_version_is_closed(
+    proxied: tuple[HubPlace, Proxy], merge: Callable[..., Ran]
+) -> None:
+    proposed, proxy = proxied
+    proposed.make_repo(private=False)
+    assert proposed.push("--pr").status == 0
     other_weights(proposed)
+    for run in (proposed.push, proposed.push, proposed.release):
+        proxy.requests.clear()
+        ran = run("--pr")
+        assert ran.status == 1
+        assert "pull request 1 of " in ran.out + ran.err
+        assert "is open, and proposes tiny 1.0.0 with other files" in ran.out + ran.err
+        assert f"close it at {proposed.url}/{proposed.repo}/discussions/1" in ran.out + ran.err
+        assert not [each for each in proxy.requests if "/info/lfs/" in each]
+    assert (list(pull_requests(proposed)), len(events(proposed))) == (["refs/pr/1"], 1)
+    proposed.api.change_discussion_status(proposed.repo, 1, "closed")
+    assert proposed.push("--pr").status == 0
+    assert [event["pull_request"] for event in events(proposed)] == [1, 2]
+    assert merge().status == 0
+    assert proposed.tags == {"v1.0.0": proposed.commits[0]}
+
+
+def test_the_next_version_can_be_proposed_beside_an_open_proposal(proposed: HubPlace) -> None:
+    other_weights(proposed)
+    proposed.place.edit_recipe("version: 1.0.0", "version: 1.1.0")
     ran = proposed.push("--pr")
     assert ran.status == 0, ran.err
     assert len(pull_requests(proposed)) == 2
+
+
+def test_a_proposal_that_nobody_recorded_is_found_at_the_hub(proposed: HubPlace) -> None:
+    """As after a kill, or in another clone of the zoo: the log does not know of the pull request."""
+    shutil.rmtree(proposed.place.root / "release" / "tiny")
+    assert proposed.push("--pr").status == 0
+    assert len(pull_requests(proposed)) == 1
+    shutil.rmtree(proposed.place.root / "release" / "tiny")
+    other_weights(proposed)
+    ran = proposed.push("--pr")
+    proposed.refused(ran, "proposes tiny 1.0.0 with other files", status=1)
+    assert len(pull_requests(proposed)) == 1
+
+
+def test_trouble_while_looking_for_an_open_proposal_opens_no_second_one(
+    proxied: tuple[HubPlace, Proxy],
+) -> None:
+    on_hub, proxy = proxied
+    on_hub.make_repo(private=False)
+    assert on_hub.push("--pr").status == 0
+    shutil.rmtree(on_hub.place.root / "release" / "tiny")
+    other_weights(on_hub)
+    proxy.break_once(f"/resolve/{pull_requests(on_hub)['refs/pr/1']}/manifest.json", "500 before")
+    ran = on_hub.push("--pr")
+    assert (ran.status, "pull request 1 of " in ran.err) == (1, True), ran.err
+    assert proxy.times == 0
+    assert len(pull_requests(on_hub)) == 1
+
+
+@pytest.mark.parametrize("content", [b"{}", b'{"name": "tiny"'])
+def test_a_pull_request_with_a_manifest_of_somebodys_own_is_in_nobodys_way(
+    on_hub: HubPlace, content: bytes
+) -> None:
+    on_hub.make_repo(private=False)
+    operations = [CommitOperationAdd("manifest.json", content)]
+    on_hub.api.create_commit(on_hub.repo, operations, commit_message="mine", create_pr=True)
+    assert on_hub.push("--pr").status == 0
+    assert len(pull_requests(on_hub)) == 2
+
+
+def test_who_may_not_read_a_gated_repository_is_told_to_ask_for_access(
+    on_hub: HubPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_hub.make_repo(private=False)
+    assert on_hub.push("--gated", "manual").status == 0
+    monkeypatch.setenv("HF_TOKEN", on_hub.hub.stranger_token)
+    ran = on_hub.push("--pr")
+    assert (ran.status, "the hub answered 403" in ran.err) == (2, True), ran.err
+    assert f"if it is gated, ask for access on {on_hub.url}/{on_hub.repo}" in ran.err
 
 
 def test_a_token_that_may_only_read_is_told_what_a_proposal_needs(

@@ -141,7 +141,7 @@ def test_an_answer_that_never_comes_is_given_up(on_hub: HubPlace) -> None:
             gone.wait(30)
 
     gone, server = threading.Event(), Silent(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         client = HubClient(f"http://127.0.0.1:{server.server_port}", on_hub.repo, 1, lambda text: None)
         with pytest.raises(HubTroubleError, match="did not answer in time"):

@@ -17,9 +17,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 # Nothing of tests/conftest.py: importing it switches the client offline, here and in every run.
@@ -90,10 +92,11 @@ class Launcher:
 
 @contextmanager
 def launchers(number: int, env: Mapping[str, str], folder: Path) -> Iterator[tuple[Launcher, ...]]:
-    """``number`` of them, for runs with ``env``."""
+    """``number`` of them, for runs with ``env``. What a killed run leaves behind is below ``folder``."""
     path = folder / "zoo.socket"
     argv = [sys.executable, "-m", "tests.reliability.kill", str(path)]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=dict(env))
+    env = {**env, "TMPDIR": str(folder)}
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=env)
     made: list[Launcher] = []
     try:
         assert process.stdout is not None
@@ -169,7 +172,10 @@ def _serve(connection: socket.socket) -> None:
 
 
 def main(path: str) -> None:
-    """Import what a release needs, and fork for each connection to the socket at ``path``."""
+    """Import what a release needs, and fork for each connection to the socket at ``path``.
+
+    Before that, verify a draft and render a card: what a process reads and compiles once, no run does again.
+    """
     import numpy  # noqa: F401
 
     import zoo.cli.failures
@@ -185,8 +191,16 @@ def main(path: str) -> None:
     import zoo.rules
     import zoo.trust.git
     import zoo.trust.provenance
-    import zoo.trust.signing  # noqa: F401
+    import zoo.trust.signing
 
+    with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        place = f"{folder}/zoo"
+        for args in (
+            ("init", place),
+            ("--zoo", place, "card", "example-draft", "--stdout"),
+            ("--zoo", str(REPOSITORY), "verify", "tiny-ft", "--deep"),
+        ):
+            assert zoo.cli.run(list(args)) == 0
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()

@@ -15,19 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.proxy import Forwarding, listening
 from tests.reliability.faults import STATUS, Fault
 
-_PATIENCE = 60  # seconds that the hub gets
 _FOR_EVER = 20  # seconds after which a client that gets no answer should long have given up
 _RST = struct.pack("ii", 1, 0)  # SO_LINGER: closing resets the connection
 # Said by a hub that limits the rate (IETF draft ratelimit-headers): again in one second.
 _RATE = (("Retry-After", "1"), ("RateLimit", '"api";r=0;t=1'), ("RateLimit-Policy", '"api";q=1000;w=300'))
 _WORDS = {403: "Forbidden", 412: "A commit has happened since", 429: "Too Many Requests", 500: "Internal"}
-
-Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, order=True)
@@ -57,7 +54,6 @@ class Proxy:
     those that were answered with 2xx: method, path and what the hub said. With ``stays`` it happens to every
     request of that label, until ``mend``."""
 
-    hub_port: int
     spot: Spot | None = None
     fault: Fault | None = None
     port: int = 0
@@ -96,29 +92,18 @@ class Proxy:
         self.stays = False
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # or each answer waits for 40 ms
+class _Handler(Forwarding):
     proxy: Proxy
-
-    def handle_one_request(self) -> None:
-        try:
-            super().handle_one_request()
-        except (OSError, http.client.HTTPException):  # a client or a hub that was killed
-            self.close_connection = True
 
     def pass_on(self) -> None:
         proxy = self.proxy
         what = label(self.command, self.path, "Range" in self.headers)
         fault = proxy.note(what)
         proxy.hold(what)
-        length = int(self.headers.get("Content-Length", "0") or 0)
-        if fault is Fault.MIDWAY and length:
-            self._send_half(self.rfile.read(length // 2), length)
+        if fault is Fault.MIDWAY and self.length:
+            self._send_half(self.rfile.read(self.length // 2))
             return self.reset()
-        body = (
-            self._chunks() if self.headers.get("Transfer-Encoding") == "chunked" else self.rfile.read(length)
-        )
+        body = self.body()
         if fault is Fault.KILL:
             proxy.kill_release()
             return self.reset()
@@ -127,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.reset()
         if fault in STATUS and not fault.applied:
             return self.refuse(fault)
-        status, headers, answer = self._ask(body)
+        status, headers, answer = self.ask(body)
         match fault:
             case Fault.LOST:
                 return self.refuse(fault)
@@ -150,25 +135,11 @@ class _Handler(BaseHTTPRequestHandler):
             proxy.kill_hub(0.0)
         return None
 
-    def _ask(self, body: bytes) -> tuple[int, Headers, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.proxy.hub_port, timeout=_PATIENCE)
-        try:
-            connection.request(self.command, self.path, body, self._headers())
-            found = connection.getresponse()
-            dropped = ("connection", "date", "transfer-encoding")
-            return (
-                found.status,
-                [each for each in found.getheaders() if each[0].lower() not in dropped],
-                (found.read()),
-            )
-        finally:
-            connection.close()
-
-    def _send_half(self, half: bytes, length: int) -> None:
+    def _send_half(self, half: bytes) -> None:
         """Let the hub begin with a request whose end never comes."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.proxy.hub_port, timeout=_PATIENCE)
+        connection = self.connection_to_hub()
         connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in {**self._headers(), "Content-Length": str(length)}.items():
+        for name, value in {**self.sent(), "Content-Length": str(self.length)}.items():
             connection.putheader(name, value)
         connection.endheaders(half)
         connection.close()
@@ -182,35 +153,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _ask_in_vain(self, body: bytes) -> None:
         with suppress(OSError, http.client.HTTPException):
-            self._ask(body)
-
-    def _headers(self) -> dict[str, str]:
-        dropped = ("transfer-encoding", "content-length", "connection")
-        return {key: value for key, value in self.headers.items() if key.lower() not in dropped}
-
-    def _chunks(self) -> bytes:
-        body = b""
-        while size := int(self.rfile.readline(), 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        return body
+            self.ask(body)
 
     def refuse(self, fault: Fault) -> None:
         status = STATUS[fault]
         body = json.dumps({"error": _WORDS[status]}).encode()
         headers = [("Content-Type", "application/json"), *(_RATE if fault is Fault.RATE else ())]
         self.answer(status, headers, body)
-
-    def answer(self, status: int, headers: Headers, body: bytes, upto: int | None = None) -> None:
-        self.send_response_only(status)
-        for name, value in headers:
-            if name.lower() != "content-length" or self.command == "HEAD":
-                self.send_header(name, value)
-        if self.command != "HEAD":
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else body[:upto])
 
     def reset(self) -> None:
         """End the connection as a host does that crashed: RST, and not a word."""
@@ -219,29 +168,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RST)
             os.close(self.connection.detach())
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is written: ``seen`` holds all that is looked at."""
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = pass_on  # noqa: N815
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A connection that was reset on purpose is no error."""
-
 
 @contextmanager
 def proxy_to(hub_port: int, spot: Spot | None = None, fault: Fault | None = None) -> Iterator[Proxy]:
-    proxy = Proxy(hub_port, spot, fault)
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
-    proxy.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    proxy = Proxy(spot, fault)
+    with listening(type("Handler", (_Handler,), {"proxy": proxy, "hub_port": hub_port})) as proxy.port:
         yield proxy
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -67,17 +67,18 @@ def changed(draft: Path, change: Callable[[Reply], Reply]) -> Callable[[Seen], R
 
 
 HUB_ANSWERS = {
-    "private": (
+    "hidden": (
         Reply(401, {"X-Error-Code": "RepoNotFound"}),
-        "no such repository, or it is private",
-        "HF_TOKEN",
+        "the hub shows no such repository to this token (401): it is private or gated, or there is none",
+        "use a token of an account that may read it",
     ),
+    "wrong token": (Reply(401), "the hub does not accept the token (401)", "hf auth login"),
     "gated": (Reply(403, {"X-Error-Code": "GatedRepo"}), "the repository is gated", "ask for access on http"),
-    "forbidden": (Reply(403), "refuses access (403)", "what the token may read"),
+    "forbidden": (Reply(403), "refuses access (403)", "use a token of an account"),
     "no repository": (
         Reply(404, {"X-Error-Code": "RepoNotFound"}),
-        "there is no such repository",
-        "check the name",
+        "the hub shows no such repository to this token (404): it is private or gated, or there is none",
+        "check the spelling of http",
     ),
     "no revision": (
         Reply(404, {"X-Error-Code": "RevisionNotFound"}),
@@ -115,6 +116,35 @@ def test_an_error_of_the_hub_is_explained(name: str, what: str, hub: Server) -> 
     assert cause in told
     assert action in told
     assert told.startswith(f'"{SOURCE}": ')
+
+
+ANONYMOUS = {
+    "hidden": (
+        Reply(401, {"X-Error-Code": "RepoNotFound"}),
+        "without a token (401): it is private or gated, or there is none",
+    ),
+    "hidden, by another hub": (Reply(401), "without a token (401): it is private or gated"),
+    "nowhere": (
+        Reply(404, {"X-Error-Code": "RepoNotFound"}),
+        "without a token (404): it is private or gated",
+    ),
+    "gated": (Reply(401, {"X-Error-Code": "GatedRepo"}), "the repository is gated (401)"),
+}
+
+
+@pytest.mark.parametrize("name", ANONYMOUS)
+def test_who_has_no_token_is_told_how_to_log_in(
+    name: str, hub: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", os.devnull)
+    monkeypatch.delenv("HF_TOKEN")
+    reply, cause = ANONYMOUS[name]
+    hub.fault = lambda seen: reply
+    told = refused(SOURCE, hub.url, timeout=0.3)
+    assert all("authorization" not in seen.headers for seen in hub.seen)
+    assert cause in told
+    assert "hf auth login, or set HF_TOKEN" in told
+    assert ("the spelling of" in told) == (name != "gated")
 
 
 def test_a_waiting_time_within_the_limit_is_kept(hub: Server) -> None:

@@ -54,6 +54,7 @@ STRINGS = {
     "matcher": "::add-matcher::/tmp/x.json",
     "expression": "${{ secrets.TOKEN }} $(id) `id` {{7*7}}",
     "lone surrogates": "a\ud800b\udfff",
+    "letters and marks that nobody sees": "pay\u3164pal\u115f\uffa0 a\U000e0100\U000e0161 fc\ufe0f b\u034f",
     "private use and unassigned": "\ue000\U0010ffff\u0378",
     "path out of the tree": "../../etc/passwd",
     "absolute path": "/etc/passwd",

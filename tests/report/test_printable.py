@@ -33,6 +33,21 @@ def test_only_what_would_be_a_command_changes(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay\u3164pal", r"pay\u3164pal"),
+        ("fc.weight\ufe0f", r"fc.weight\ufe0f"),
+        ("a\U000e0100\U000e01ef", r"a\U000e0100\U000e01ef"),
+        ("\u26a0\ufe0f beware, caf\u00e9, \u65e5\u672c", "\u26a0\ufe0f beware, caf\u00e9, \u65e5\u672c"),
+        ("\u26a0\ufe0f\ufe0f", "\u26a0\ufe0f\\ufe0f"),
+    ],
+)
+def test_what_nobody_sees_is_shown_and_an_emoji_stays(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert printable(shown) == shown
+
+
 @given(ANY)
 def test_no_text_starts_a_command(text: str) -> None:
     assert commands(printable(text)) == []

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.smoke.reference_kit import Engine, broken_copy, reference_engine, zeroed_fc
+from tests.smoke.forked import Forker
+from tests.smoke.reference_kit import Engine, broken_copy, forked_engine, zeroed_fc
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask a server that starts more often than users need it: a start takes 0.1 s here, not minutes."""
+    monkeypatch.setattr("zoo.smoke.readiness._PAUSE_S", 0.02)
 
 
 @pytest.fixture(scope="session")
@@ -18,13 +24,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., E
     pytest.importorskip("transformers", reason="needs the torch extra")
     folder = tmp_path_factory.mktemp("engines")
     running: dict[tuple[str, ...], Engine] = {}
-    with ExitStack() as stack:
+    with Forker() as forker:
 
         def get(draft: Path | None, *flags: str) -> Engine:
             key = (str(draft), *flags)
             if key not in running:
                 log = folder / f"{len(running)}.log"
-                running[key] = stack.enter_context(reference_engine(log, draft, *flags))
+                running[key] = forked_engine(forker, log, draft, *flags)
             return running[key]
 
         yield get

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.replay.reference_kit import TINY, tiny
+from tests.smoke.forked import Forker
 
 TARGET = TINY / "target"
 NEW_TOKENS = 48
@@ -27,11 +28,11 @@ Weights = dict[str, Any]
 
 @dataclass(frozen=True)
 class Engine:
-    """A running reference engine."""
+    """A running reference engine. ``process``: None if it was forked, and ends with the process of it."""
 
     url: str
     log_file: Path
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | None = None
 
     @property
     def log(self) -> str:
@@ -65,6 +66,7 @@ class Engine:
 
     def stop(self) -> int:
         """SIGTERM; the exit status."""
+        assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 
@@ -86,7 +88,7 @@ def reference_engine(
     """A running engine; without ``draft`` it serves the target alone."""
     process = start(log_file, draft, *flags, target=target)
     try:
-        yield Engine(_ready(process, log_file), log_file, process)
+        yield Engine(_ready(log_file, process.poll), log_file, process)
     finally:
         process.kill()
         process.wait()
@@ -96,21 +98,43 @@ def start(
     log_file: Path, draft: Path | None, *flags: str, target: Path = TARGET, port: int = 0
 ) -> subprocess.Popen[bytes]:
     """The process, which may not be ready yet."""
-    command = [sys.executable, "-m", "zoo.smoke.reference", "--model-path", str(target), "--port", str(port)]
-    if draft is not None:
-        command += ["--speculative-algorithm", "DFLASH", "--speculative-draft-model-path", str(draft)]
+    command = [
+        sys.executable,
+        "-m",
+        "zoo.smoke.reference",
+        *_arguments(draft, *flags, target=target, port=port),
+    ]
     with log_file.open("wb") as log:
-        return subprocess.Popen([*command, *flags], stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        return subprocess.Popen(command, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-def _ready(process: subprocess.Popen[bytes], log_file: Path) -> str:
+def forked_engine(forker: Forker, log_file: Path, draft: Path | None, *flags: str) -> Engine:
+    """A running engine of ``forker``."""
+    log_file.touch()
+    pid = forker.start(log_file, _arguments(draft, *flags))
+
+    def ended() -> int | None:
+        # A process that has ended is a zombie until its parent ends, too.
+        return 1 if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z" else None
+
+    return Engine(_ready(log_file, ended), log_file)
+
+
+def _arguments(draft: Path | None, *flags: str, target: Path = TARGET, port: int = 0) -> list[str]:
+    arguments = ["--model-path", str(target), "--port", str(port)]
+    if draft is not None:
+        arguments += ["--speculative-algorithm", "DFLASH", "--speculative-draft-model-path", str(draft)]
+    return [*arguments, *flags]
+
+
+def _ready(log_file: Path, ended: Callable[[], int | None]) -> str:
     """Its address, once its log says that it is ready."""
     limit = time.monotonic() + 120
     while time.monotonic() < limit:
         found = re.search(r"ready on (http://\S+)", log_file.read_text())
         if found:
             return found[1]
-        assert process.poll() is None, f"the engine ended:\n{log_file.read_text()}"
+        assert ended() is None, f"the engine ended:\n{log_file.read_text()}"
         time.sleep(0.05)
     raise AssertionError(f"the engine is not ready:\n{log_file.read_text()}")
 

@@ -62,7 +62,7 @@ def server(info: Mapping[str, Any], say: Callable[[int], Says]) -> Iterator[Clie
             pass
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
     try:
         url = f"http://127.0.0.1:{made.server_port}"
         with Client(url, timeout_s=10, vocab_size=RECIPE.target.vocab_size) as client:

@@ -293,7 +293,8 @@ def test_whoever_interrupts_leaves_no_server_and_no_file(
     command = [sys.executable, "-m", "zoo", "--zoo", str(served_zoo.root), "smoke", "tiny-ft", "--write"]
     child = subprocess.Popen(
         command,
-        env={**os.environ, "TMPDIR": str(place)},
+        # torch keeps a cache of its own in the temporary folder, unless told otherwise.
+        env={**os.environ, "TMPDIR": str(place), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "torch")},
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

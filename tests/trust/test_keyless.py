@@ -21,7 +21,7 @@ from zoo.release.steps import run
 from zoo.release.targets.hub_options import HubOptions
 from zoo.trust.keyless import Identity, Keyless
 from zoo.trust.policy import signers_of
-from zoo.trust.signing import InvalidSignatureError, sign, verify
+from zoo.trust.signing import InvalidSignatureError, made_by, sign, verify
 from zoo.workspace import find_zoo
 
 FILES = {"a.bin": "1" * 64}
@@ -164,6 +164,14 @@ def test_a_signature_by_a_key_is_none_of_an_identity(signed: Signed) -> None:
     ran = signed.run("verify", signed.folder, "--signature", "--deep", *TRUST)
     assert (ran.status, "error P001" in ran.out) == (1, True), ran.err
     assert "a@example.com: it was made with a key, and what is trusted is none" in " ".join(ran.out.split())
+
+
+def test_whom_a_signature_names_is_told_without_believing_it(tmp_path: Path) -> None:
+    assert made_by(bundle_of_an_identity(tmp_path)) == 'the certificate of "CN=a"'
+    document = json.loads(bundle_of_an_identity(tmp_path))
+    document["verificationMaterial"]["certificate"]["rawBytes"] = "AAAA"
+    with pytest.raises(InvalidSignatureError, match="its certificate cannot be read"):
+        made_by(json.dumps(document).encode())
 
 
 def test_a_signature_by_an_identity_is_none_of_a_key(signed: Signed, tmp_path: Path) -> None:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Ran
-from tests.release.hub_place import HubPlace, hub, on_hub
+from tests.release.hub_place import HubPlace, hub, on_hub, proxied
+from tests.release.hub_proxy import Proxy
 from tests.trust.conftest import Keys
+from zoo.trust.signing import made_by
 
 
 def stranger(
@@ -49,6 +52,33 @@ def test_releasing_a_signed_version_again_changes_nothing(on_hub: HubPlace, auth
     again = on_hub.push(*signed)
     assert (again.status, "skipped: published already, signed" in again.out) == (0, True)
     assert (on_hub.commits, on_hub.tags, on_hub.log) == before
+
+
+def test_a_commit_without_its_tag_keeps_the_signature_of_the_run_that_made_it(
+    proxied: tuple[HubPlace, Proxy], author: Keys, stranger: Keys
+) -> None:
+    on_hub, proxy = proxied
+    proxy.break_once("/tag/", "403")
+    assert on_hub.push("--sign-key", str(author.private)).status == 2
+    ran = on_hub.push("--sign-key", str(stranger.private))
+    key = hashlib.sha256(author.public.read_bytes()).hexdigest()[:12]
+    assert ran.status == 0, ran.err
+    assert f"it was made before, signed by the key with sha256 {key}… (another than" in ran.out
+    record = on_hub.place.root / "release/tiny/1.0.0/model.sig"
+    assert made_by(record.read_bytes()) == f"the key with sha256 {key}…"
+    assert on_hub.tags == {"v1.0.0": on_hub.commits[0]}
+
+
+def test_a_signature_that_cannot_be_fetched_is_not_called_missing(
+    proxied: tuple[HubPlace, Proxy], author: Keys
+) -> None:
+    on_hub, proxy = proxied
+    signed = ("--sign-key", str(author.private))
+    assert on_hub.push(*signed).status == 0
+    proxy.break_once("/model.sig", "403")
+    ran = on_hub.push(*signed)
+    assert (ran.status, "the hub answered 403" in ran.err) == (2, True), ran.err
+    assert "without a signature" not in ran.err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -15,7 +16,10 @@ from tests.release.conftest import Place, Tree, tree  # noqa: F401
 from tests.release.test_gates import add_evidence
 from tests.trust.conftest import Keys, release_signed, write
 from tests.trust.making import certificate, pem, write_key
+from tests.trust.test_policy import trust
 from zoo.results import Outcome
+from zoo.trust.keys import signing_key
+from zoo.trust.signing import sign
 
 SIGNATURE = "published/tiny/1.0.0/model.sig"
 
@@ -74,17 +78,51 @@ def test_a_version_that_is_published_unsigned_cannot_be_signed_any_more(place: P
     assert not (place.root / SIGNATURE).exists()
 
 
-def test_another_key_on_a_published_version_is_said_to_be_another(
-    place: Place, author: Keys, stranger: Keys
+def test_a_version_that_another_key_signed_keeps_that_signature_and_the_step_says_whose_it_is(
+    place: Place, author: Keys, stranger: Keys, tmp_path: Path
 ) -> None:
     assert release_signed(place, author).status == 0
     before = (place.root / SIGNATURE).read_bytes()
+    record = place.root / "release/tiny/1.0.0/model.sig"
+    key = hashlib.sha256(author.public.read_bytes()).hexdigest()[:12]
+    said = f'signed by the key with sha256 {key}… (another than "stranger.pem"); it keeps that signature'
     ran = place.push("--sign-key", str(stranger.private))
-    assert ran.status == 0, ran.err
-    assert 'published already, signed by another key or certificate than "stranger.pem"; it keeps' in ran.out
-    assert (place.root / SIGNATURE).read_bytes() == before
+    assert (ran.status, f"skipped: published already, {said}" in ran.out) == (0, True), ran.out + ran.err
+    elsewhere = place.push("--sign-key", str(stranger.private), "--to", f"dir:{tmp_path / 'b'}")
+    assert (elsewhere.status, f"skipped: released before, {said}" in elsewhere.out) == (0, True), (
+        elsewhere.out
+    )
     again = release_signed(place, author)
-    assert (again.status, "another key" in again.out) == (0, False)
+    assert (again.status, "another than" in again.out) == (0, False)
+    copies = (place.root / SIGNATURE, record, tmp_path / "b/tiny/1.0.0/model.sig")
+    assert {path.read_bytes() for path in copies} == {before}
+
+
+def test_the_signer_of_a_published_version_is_named_as_the_settings_do(
+    place: Place, author: Keys, stranger: Keys
+) -> None:
+    trust(place, alice=author.public)
+    assert release_signed(place, author).status == 0
+    ran = place.push("--sign-key", str(stranger.private))
+    assert 'signed by "alice", a signer of this zoo (another than "stranger.pem"); it keeps' in ran.out
+    write(place.root / SIGNATURE, sign("tiny@1.0.0", {"config.json": "0" * 64}, signing_key(author.private)))
+    ran = place.push("--sign-key", str(stranger.private))
+    assert 'signed by nobody: "alice" signed other files' in ran.out
+    write(place.root / SIGNATURE, b"{}")
+    ran = place.push("--sign-key", str(stranger.private))
+    assert "signed by nobody: it is no bundle of a signature" in ran.out
+
+
+def test_the_holder_of_a_certificate_is_named_by_its_subject(
+    place: Place, stranger: Keys, tmp_path: Path
+) -> None:
+    authority, leaf = write_key(tmp_path / "ca.pem"), write_key(tmp_path / "leaf.pem")
+    chain = pem(certificate("author", leaf, certificate("authority", authority), authority))
+    (tmp_path / "chain.crt").write_bytes(chain)
+    signed = ("--sign-key", str(tmp_path / "leaf.pem"), "--certificate", str(tmp_path / "chain.crt"))
+    assert place.push(*signed).status == 0
+    ran = place.push("--sign-key", str(stranger.private))
+    assert 'signed by the certificate of "CN=author" (another than "stranger.pem")' in ran.out
 
 
 def test_a_dry_run_tries_the_key_and_writes_nothing(

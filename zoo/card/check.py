@@ -6,6 +6,7 @@ import difflib
 
 from zoo.card.render import card_path, render_card
 from zoo.card.standing import Standing, read_standing
+from zoo.credentials import without_shapes
 from zoo.digests import sha256_hex
 from zoo.errors import CardDriftError
 from zoo.evidence import Evidence, RefusedEvidenceError, load_evidence
@@ -71,7 +72,9 @@ def _check(zoo: Zoo, recipe: Recipe, text: str) -> None:
         raise CardDiffersError(f"{zoo.shown(path)}: there is no card yet", hint=hint)
     if committed == text.encode():
         return
-    old, new = committed.decode(errors="backslashreplace").split("\n"), text.split("\n")
+    # Before it is taken apart: a private key has many lines.
+    old = without_shapes(committed.decode(errors="backslashreplace")).split("\n")
+    new = text.split("\n")
     lines = list(difflib.unified_diff(old, new, "committed", "rendered", n=1, lineterm=""))
     if len(lines) > _DIFF_LINES:
         lines = [*lines[:_DIFF_LINES], f"... and {len(lines) - _DIFF_LINES} more lines"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from zoo.printable import printable
+from zoo.printable import visible
 
 # What has a meaning anywhere in a line (CommonMark 0.31, GFM tables and strikethrough, and the $$ of the
 # Hub's formulas). A "<" before anything but a letter or one of "/!?" opens no tag, and a "~" after a space
@@ -37,7 +37,7 @@ def inline(text: str) -> Markdown:
     text."""
     if isinstance(text, Markdown):
         return text
-    line = printable(" ".join(text.split()), keep="")
+    line = visible(" ".join(text.split()), keep="")
     escaped = _INLINE.sub(lambda match: "&amp;" if match[0] == "&" else f"\\{match[0]}", line)
     return Markdown(_LEADING.sub(_leading, escaped, count=1) if _LEADING.match(escaped) else escaped)
 
@@ -45,7 +45,7 @@ def inline(text: str) -> Markdown:
 def code(text: str) -> Markdown:
     """``text`` as a code span. A pipe would end a table cell even inside one, so text with a pipe stays
     plain."""
-    line = printable(" ".join(text.split()), keep="")
+    line = visible(" ".join(text.split()), keep="")
     if "|" in line or not line:
         return inline(line)
     fence = "`" * (_longest_run(line) + 1)
@@ -67,7 +67,7 @@ def line(text: str) -> Markdown:
 
 def fenced(text: str, language: str) -> Markdown:
     """``text`` as a block of code, with a fence that the text cannot close."""
-    shown = printable(text)
+    shown = visible(text)
     fence = "`" * max(3, _longest_run(shown) + 1)
     return Markdown(f"{fence}{language}\n{shown}\n{fence}")
 

@@ -7,7 +7,7 @@ import re
 from io import StringIO
 from typing import Any
 
-from zoo.printable import printable
+from zoo.printable import printable, visible
 from zoo.recipe.model import UNKNOWN, Recipe
 
 # Words that a YAML 1.1 reader (PyYAML, which huggingface_hub uses) takes for something else than text.
@@ -74,4 +74,4 @@ def _license(recipe: Recipe) -> dict[str, str]:
     if stated == UNKNOWN:
         return {"license": UNKNOWN}
     names = {"id": "license", "name": "license_name", "link": "license_link"}
-    return {names[key]: printable(value, keep="") for key, value in stated.items()}
+    return {names[key]: visible(value, keep="") for key, value in stated.items()}

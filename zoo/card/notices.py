@@ -36,16 +36,17 @@ def notice_of(zoo: Zoo, name: str) -> str:
 
 def with_notice(card: str, text: str) -> str:
     """``card`` with ``text`` after its first paragraph, which says that this is a draft, in place of what an
-    earlier notice said; without one if ``text`` is empty."""
-    bare = _BLOCK.sub("", card)
+    earlier notice said there; without one if ``text`` is empty. The marks mean something at that place alone:
+    anybody's text may hold them in a code span."""
+    front = _FRONT.match(card)
+    paragraph = card.find("\n\n", front.end() if front else 0)
+    at = len(card) if paragraph < 0 else paragraph + 2
+    earlier = _BLOCK.match(card, at)
+    rest = card[earlier.end() if earlier else at :]
     if not text:
-        return bare
-    front = _FRONT.match(bare)
-    start = front.end() if front else 0
-    paragraph = bare.find("\n\n", start)
-    at = len(bare) if paragraph < 0 else paragraph + 2
-    head = bare[:at] if paragraph >= 0 else bare.rstrip("\n") + "\n\n"
-    return f"{head}{_BEGIN}\n{text}\n\n{_END}\n\n{bare[at:]}"
+        return card[:at] + rest
+    head = card[:at] if paragraph >= 0 else card.rstrip("\n") + "\n\n"
+    return f"{head}{_BEGIN}\n{text}\n\n{_END}\n\n{rest}"
 
 
 def with_successor(card: str, repo: str) -> str:

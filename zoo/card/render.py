@@ -2,7 +2,8 @@
 
 A zoo's ``templates/card.md.j2`` replaces the shipped template, or extends it and overrides blocks
 (``{% extends "zoo/card.md.j2" %}``). Templates of a pull request are untrusted: they can print and branch and
-loop over the context, and nothing else (``zoo.card.sandbox``), and whatever they print from it is escaped.
+loop over the context, and nothing else (``zoo.card.sandbox``). Whatever they print from it is escaped, and
+what they write themselves hides nothing (``zoo.card.authored``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from zoo.card import markdown, metadata
+from zoo.card import authored, markdown, metadata
 from zoo.card.context import card_context
 from zoo.card.notices import notice_of, with_notice
 from zoo.card.plots import load_plots
@@ -26,7 +27,7 @@ from zoo.card.standing import Standing
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.errors import TemplateError
 from zoo.evidence import Evidence
-from zoo.printable import printable
+from zoo.printable import printable, visible
 from zoo.recipe.data import load_data
 from zoo.recipe.model import Recipe
 from zoo.workspace import Zoo
@@ -91,7 +92,7 @@ def _render(zoo: Zoo, context: Mapping[str, Any]) -> str:
     ) as error:
         raise _refused(_place(error), str(error) or type(error).__name__) from None
     text = re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip() + "\n"
-    shown = printable(text)
+    shown = visible(text)
     if shown != text:
         number = next(
             index
@@ -109,6 +110,9 @@ def _render(zoo: Zoo, context: Mapping[str, Any]) -> str:
         raise TemplateError(
             f"{place}: the first line after the metadata must say that this is a draft", hint=hint
         )
+    wrong = authored.problem(parts)
+    if wrong is not None:
+        raise _refused(zoo.shown(zoo.templates / NAME), wrong)
     return text
 
 
@@ -156,9 +160,10 @@ def _marked(value: Any) -> Any:
 
 def _place(error: BaseException) -> str:
     """The template and line that an exception came through last (jinja rewrites its tracebacks to template
-    lines)."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(".j2")]
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else NAME
+    lines). Nothing is read for it: what a template is called is no file of the folder where zoo runs."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    places = [f"{file}:{line}" for file, line in frames if file.endswith(".j2")]
+    return places[-1] if places else NAME
 
 
 def _refused(place: str, message: str) -> TemplateError:

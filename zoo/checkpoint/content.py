@@ -53,6 +53,15 @@ def identify(head: bytes, size: int) -> Content | None:
     return _text(head)
 
 
+def program(head: bytes) -> str | None:
+    """What runs code, or may run it when it is loaded, from its first bytes: a pickle, an archive of
+    ``torch.save`` or Keras, a compiled program. A pickle of the old protocols 0 and 1 has no mark."""
+    if head.startswith(b"\x7fELF"):
+        return "a compiled program"
+    content = identify(head, len(head))
+    return content.what if content is not None and content.code == "F012" else None
+
+
 def _lfs_pointer(head: bytes) -> Content:
     found = _LFS_SIZE.search(head)
     size = f" to a file of {int(found[1]):,} bytes" if found else ""

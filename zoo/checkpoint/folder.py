@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.checkpoint.collect import Findings
+from zoo.checkpoint.content import SNIFFED_BYTES, open_regular, program, read_up_to
 from zoo.checkpoint.index import INDEX_NAME, Index, compare, compare_unindexed, read_index
 from zoo.checkpoint.jsonfile import JsonCodes, read_json
 from zoo.checkpoint.listing import Listing, list_files
@@ -22,6 +23,8 @@ from zoo.printable import quoted
 from zoo.results import Finding
 
 CONFIG_NAME = "config.json"
+# Documents that are zip archives by their format.
+_ZIPPED = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub")
 _CONFIG_CODES = JsonCodes(unreadable="C002", duplicate="C003", non_finite="C004")
 
 
@@ -34,6 +37,7 @@ def open_checkpoint(root: Path, source: str) -> Checkpoint:
     listing = _list(root, source)
     config, config_findings = _read_config(root, listing)
     files, header_findings = _read_weights(root, listing)
+    programs = _find_programs(root, listing)
     index, index_findings = _read_index(root, listing, files)
     loaded = files if index is None else tuple(file for file in files if file.name in index.shards)
     return Checkpoint(
@@ -43,7 +47,7 @@ def open_checkpoint(root: Path, source: str) -> Checkpoint:
         config=config,
         weights=loaded,
         index=None if index is None else index.weight_map,
-        findings=(*listing.findings, *config_findings, *header_findings, *index_findings),
+        findings=(*listing.findings, *config_findings, *header_findings, *programs, *index_findings),
     )
 
 
@@ -85,6 +89,23 @@ def _read_weights(root: Path, listing: Listing) -> tuple[tuple[WeightsFile, ...]
         missing.add("F001", "the folder has no *.safetensors file", hint)
         findings.extend(missing.result())
     return tuple(files), tuple(findings)
+
+
+def _find_programs(root: Path, listing: Listing) -> tuple[Finding, ...]:
+    """What runs code when it is loaded, whatever it is called. The first bytes tell."""
+    findings: list[Finding] = []
+    for name in listing.files:
+        if not is_weights(name) and name not in (CONFIG_NAME, INDEX_NAME) and not name.endswith(_ZIPPED):
+            try:
+                with open_regular(root / name) as file:
+                    what = program(read_up_to(file, SNIFFED_BYTES))
+            except OSError:  # whoever reads it says so
+                what = None
+            if what is not None:
+                found = Findings(name)
+                found.add("X006", f"{what}, by its first bytes", "remove it: a draft is a config and weights")
+                findings.extend(found.result())
+    return tuple(findings)
 
 
 def is_weights(path: str) -> bool:

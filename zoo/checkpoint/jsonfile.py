@@ -24,6 +24,9 @@ from zoo.results import Finding
 SIZE_LIMIT = 4 * 1024 * 1024
 DEPTH_LIMIT = 64
 _NUMBER_LIMIT = 2**64
+# Far more than the header or the index of any model has (ten for each of 100,000 tensors), and some 100 MB in
+# memory: "[],[],[]" takes twenty times its own size.
+VALUE_LIMIT = 1_000_000
 
 
 class MalformedJson(ValueError):
@@ -56,12 +59,13 @@ class JsonCodes(NamedTuple):
     non_finite: str
 
 
-def decode(raw: bytes) -> Any:
-    """Decode a JSON text. Objects with duplicate keys come back as :class:`Repeated`, NaN and overflowing
-    floats as float, and the integer ``-0`` as the float that every other JSON reader makes of it.
+def decode(raw: bytes, *, values: int = VALUE_LIMIT) -> Any:
+    """Decode a JSON text of at most so many ``values``. Objects with duplicate keys come back as
+    :class:`Repeated`, NaN and overflowing floats as float, and the integer ``-0`` as the float that every
+    other JSON reader makes of it.
 
     Raises MalformedJson: not UTF-8, a byte order mark, a syntax error, an integer of thousands of digits,
-    nesting beyond what the interpreter's stack allows.
+    nesting beyond what the interpreter's stack allows, too many values.
     """
     if raw.startswith(codecs.BOM_UTF8):
         raise MalformedJson("it starts with a byte order mark", 1, 1)
@@ -69,6 +73,8 @@ def decode(raw: bytes) -> Any:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MalformedJson(f"byte 0x{raw[error.start]:02x} at offset {error.start:,} is not UTF-8") from None
+    if sum(raw.count(each) for each in (b",", b"[", b"{")) > values:  # one stands before each but the first
+        raise MalformedJson(f"it holds more than {values:,} values")
     try:
         # The hook costs a Python call per integer, so it is used only if a "-0" (rare, even in names) occurs.
         return json.loads(text, object_pairs_hook=_object, parse_int=_integer if "-0" in text else None)

@@ -27,6 +27,7 @@ from zoo.results import Finding, Where
 
 # The largest tokenizer.json in use have about 35 MB.
 _TOKENIZER_LIMIT = 48 * 1024 * 1024
+_TOKENIZER_VALUES = 5_000_000  # 500,000 merges with two tokens each, and 260,000 tokens
 _CODES = JsonCodes("C110", "C110", "C110")
 # Where multimodal models keep the config of their language model, in the order in which engines look.
 _NESTED = ("text_config", "thinker_config", "llm_config", "language_config")
@@ -239,7 +240,7 @@ def _tokenizer_json(
     try:
         with open_regular(folder / name) as file:
             raw = read_up_to(file, _TOKENIZER_LIMIT + 1)
-        document = decode(raw) if len(raw) <= _TOKENIZER_LIMIT else None
+        document = decode(raw, values=_TOKENIZER_VALUES) if len(raw) <= _TOKENIZER_LIMIT else None
         reason = "" if isinstance(document, dict) else f"no JSON object of at most {_TOKENIZER_LIMIT:,} bytes"
     except (OSError, MalformedJson) as error:
         document, reason = None, str(error)

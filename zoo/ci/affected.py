@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.ci.model import Cause, ChangedFile
+from zoo.ci.names import folded
 from zoo.errors import UnreadableError
 from zoo.recipe import yamltree
-from zoo.recipe.load import recipe_names, resolved
+from zoo.recipe.load import file_names, recipe_names, resolved
 from zoo.workspace import Zoo
 
 _FOLDERS = ("recipes", "templates", "release")
@@ -41,8 +43,8 @@ def of_repository(zoo: Zoo, repo: str) -> list[str]:
 
 
 def is_of_zoo(path: str) -> bool:
-    """Whether a file is part of the zoo by its place."""
-    return path.partition("/")[0] in _FOLDERS and "/" in path
+    """Whether a file is part of the zoo by its place, on any file system: Recipes/ is recipes/ on some."""
+    return folded(path.partition("/")[0]) in _FOLDERS
 
 
 def _of_file(references: _References, path: str) -> Iterator[tuple[str, Cause]]:
@@ -78,6 +80,7 @@ class _References:
         self._texts: dict[str, bytes] = {}
         self._parents: dict[str, str] = {}
         self._data: dict[str, dict[str, Any] | None] = {}
+        self._named: dict[str, frozenset[str]] = {}
 
     def children(self, name: str) -> list[str]:
         """The recipes that extend ``name``, directly or not."""
@@ -97,13 +100,21 @@ class _References:
     def naming(self, path: str) -> list[str]:
         """The recipes that name a file, or a folder above it, themselves or in their target or profiles."""
         last = [place.rpartition("/")[2] for place in _above(path)]
-        found = {each for each in self.may_name(last) if _names(self._resolved(each), path)}
-        for folder in ("targets", "profiles"):
-            for file in sorted((self._zoo.recipes / folder).glob("*.yaml")):
-                key = f"{folder}/{file.stem}"
-                if any(self._may_hold(key, each) for each in last) and _names(self._document(key), path):
-                    found.update(self.using(folder, file.stem))
+        found = {each for each in self.may_name(last) if self._names(each, path)}
+        for folder, name in self._shared:
+            key = f"{folder}/{name}"
+            if any(self._may_hold(key, each) for each in last) and self._names(key, path):
+                found.update(self.using(folder, name))
         return sorted(found)
+
+    @cached_property
+    def _shared(self) -> list[tuple[str, str]]:
+        """Every target and profile: folder and name."""
+        return [
+            (folder, name)
+            for folder in ("targets", "profiles")
+            for name in file_names(self._zoo, self._zoo.recipes / folder)
+        ]
 
     def may_name(self, words: list[str]) -> list[str]:
         """The recipes in which one of ``words`` stands, or in one that they extend."""
@@ -123,6 +134,15 @@ class _References:
         if folder == "profiles":
             return isinstance(served, list) and wanted in served
         return bool(data.get("target") == wanted)
+
+    def _names(self, key: str, path: str) -> bool:
+        """Whether a text of a recipe, target or profile names ``path``, a folder above it or, where ``path``
+        took the place of a folder (a link, a submodule), what was below."""
+        if key not in self._named:
+            self._named[key] = _places(self._document(key) if "/" in key else self._resolved(key))
+        named = self._named[key]
+        above = {*_above(path)} - {*_FOLDERS}
+        return not named.isdisjoint(above) or any(each.startswith(f"{path}/") for each in named)
 
     def _may_hold(self, key: str, word: str) -> bool:
         text = self._text(key)
@@ -150,11 +170,13 @@ class _References:
     def _text(self, key: str) -> bytes:
         """The bytes of ``recipes/KEY.yaml``; none where it cannot be read."""
         if key not in self._texts:
-            self._texts[key] = _read(self._zoo.recipes / f"{key}.yaml")
+            self._texts[key] = _read(self._zoo, self._zoo.recipes / f"{key}.yaml")
         return self._texts[key]
 
 
-def _read(path: Path) -> bytes:
+def _read(zoo: Zoo, path: Path) -> bytes:
+    if path.is_symlink() and not zoo.holds(path):
+        return b""
     try:
         with open_regular(path) as file:
             return read_up_to(file, yamltree.MAX_BYTES + 1)
@@ -168,12 +190,10 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-def _names(value: Any, path: str) -> bool:
-    """Whether a text in ``value`` names ``path`` or a folder above it: from the root of the zoo, or from
-    recipes/."""
-    places = {*_above(path)} - {*_FOLDERS}
-    return any(
-        posixpath.normpath(posixpath.join(start, text)) in places
+def _places(value: Any) -> frozenset[str]:
+    """What the texts in ``value`` may name: from the root of the zoo, or from recipes/."""
+    return frozenset(
+        posixpath.normpath(posixpath.join(start, text))
         for text in _texts(value)
         if text
         for start in ("", "recipes")

@@ -19,7 +19,7 @@ from zoo.workspace import Zoo, find_zoo
 
 # More than a draft of an example has; the weights of a real one are not in git.
 _FOLDER_LIMIT = 200
-_SETTINGS = ("zoo.toml", "pyproject.toml")
+SETTINGS = ("zoo.toml", "pyproject.toml")
 
 
 class BaseZoo:
@@ -113,10 +113,10 @@ class BaseZoo:
 
     def _settings(self) -> Zoo:
         """The settings; the defaults where the base was no zoo yet."""
-        there = [name for name in _SETTINGS if self.need(name)]
+        there = [name for name in SETTINGS if self.need(name)]
         zoo = find_zoo(self._root) if there else None
         if zoo is None or zoo.root != self._root:
-            return Zoo(self._root, self._root / _SETTINGS[0])
+            return Zoo(self._root, self._root / SETTINGS[0])
         for signer in zoo.signers:
             if signer.key:
                 self.need(posixpath.normpath(signer.key))

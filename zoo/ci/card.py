@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from itertools import takewhile
 
 from zoo.card.check import CardDiffersError, check_card
 from zoo.card.render import card_path
@@ -40,10 +41,10 @@ def card_findings(zoo: Zoo, recipe: Recipe, frozen: Set[str]) -> tuple[list[Find
 
 
 def _first_lines(diff: str) -> str:
-    """The first line of a unified diff that is gone, and the first one that is new, from shortly before the
-    place where they differ."""
-    lines = diff.split("\n")[2:]
-    old, new = (next((line[1:] for line in lines if line.startswith(sign)), None) for sign in "-+")
+    """Of the first place where two texts differ, by their unified diff: the first line that is gone and the
+    first one that is new, from shortly before the character where these differ."""
+    lines = list(takewhile(lambda line: not line.startswith("@@"), diff.split("\n")[3:]))
+    old, new = (_first(lines, sign) for sign in "-+")
     if old is not None and new is not None:
         same = next((at for at, pair in enumerate(zip(old, new, strict=False)) if len({*pair}) > 1), 0)
         if same > _BEFORE:
@@ -51,3 +52,9 @@ def _first_lines(diff: str) -> str:
     said = [f"it says {quoted(old, _SHOWN)}"] if old is not None else []
     said += [f"it renders as {quoted(new, _SHOWN)}"] if new is not None else []
     return f": {', and '.join(said)}" if said else ""
+
+
+def _first(lines: list[str], sign: str) -> str | None:
+    """The first line with this sign, one that holds something if there is any."""
+    found = [line[1:] for line in lines if line.startswith(sign)]
+    return next((line for line in found if line.strip()), found[0] if found else None)

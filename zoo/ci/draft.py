@@ -21,7 +21,7 @@ from zoo.diff.sides import facts_of
 from zoo.printable import printable
 from zoo.recipe.load import load_recipe
 from zoo.recipe.model import Recipe
-from zoo.remote.address import Remote
+from zoo.remote.address import Remote, is_remote
 from zoo.results import CheckResult, Finding, Outcome, Report
 from zoo.rules import Absent, Level
 from zoo.verify import Verification, verify_recipe
@@ -34,8 +34,8 @@ _TOOL = f"draft-zoo {__version__}"
 @dataclass(frozen=True)
 class Drafts:
     """What is needed to look at the affected recipes. ``zoo``: the files of the change under the settings of
-    the base. ``frozen``: changed files of published versions, which V003 names. ``down``: servers that gave
-    no answer so far."""
+    the base. ``frozen``: changed files of published versions, which V003 names. ``offline``: whether no
+    server is asked; ``down``: servers that gave no answer so far."""
 
     zoo: Zoo
     base: BaseZoo
@@ -43,6 +43,7 @@ class Drafts:
     frozen: frozenset[str]
     remote: Remote
     today: date
+    offline: bool = False
     down: Down = field(default_factory=dict)
 
     def check(self, name: str, causes: tuple[Cause, ...]) -> DraftResult:
@@ -60,7 +61,7 @@ class Drafts:
             old = "" if before is None else before.version
             report = Report(str(Level.HEADER), {"recipe": name, "file": file}, (), tool=_TOOL)
             return DraftResult(name, file, Kind.REMOVED, causes, report, version_before=old)
-        with WithinZoo(self.remote, self.down) as sources:
+        with WithinZoo(self.remote, self.down, offline=self.offline) as sources:
             return self._judged(name, file, causes, before, sources)
 
     def _judged(
@@ -72,8 +73,8 @@ class Drafts:
         recipe = run.subject.recipe
         kind = self._kind(file, before, recipe)
         report = run.report
-        if kind is Kind.UNCHANGED and recipe is not None:
-            report = report if touches_files(self.zoo, recipe, self.changed) else _forgiven(run)
+        if recipe is not None and self._excused(recipe, kind):
+            report = _forgiven(run)
         if recipe is None:
             report = _with(report, self._outcomes((), dict.fromkeys(CODES, _UNUSABLE)))
             why = "the recipe cannot be used"
@@ -87,6 +88,13 @@ class Drafts:
         return DraftResult(
             name, file, kind, causes, _with(report, results), recipe.version, old, records, diff, why
         )
+
+    def _excused(self, recipe: Recipe, kind: Kind) -> bool:
+        """Whether a checkpoint that cannot be reached is no matter: the change did not touch it, or nobody is
+        to be asked."""
+        if self.offline and is_remote(recipe.checkpoint.source):
+            return True
+        return kind is Kind.UNCHANGED and not touches_files(self.zoo, recipe, self.changed)
 
     def _kind(self, file: str, before: Recipe | None, after: Recipe | None) -> Kind:
         if before is None:
@@ -145,7 +153,7 @@ _UNUSABLE = Absent("the recipe cannot be used")
 
 
 def _forgiven(run: Verification) -> Report:
-    """The report without the demand for a checkpoint that cannot be reached: the change did not touch it."""
+    """The report without the demand for a checkpoint that cannot be reached."""
     absent = run.subject.missing.get("checkpoint")
     if absent is None:
         return run.report

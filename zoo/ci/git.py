@@ -1,7 +1,7 @@
 """Reading a git repository without running anything that it, or a pull request to it, could name.
 
-No shell, no hooks, no file system monitor, no textconv or external diff, no network, nothing written. Names
-of files are taken apart at NUL, as git prints them with -z.
+No shell, no hooks, no file system monitor, no filter, textconv or external diff, no network, nothing written.
+Names of files are taken apart at NUL, as git prints them with -z.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from zoo.checkpoint.content import open_regular, read_up_to
@@ -35,9 +35,13 @@ _QUIET = (
     "-c",
     "core.attributesFile=/dev/null",
     "-c",
+    "safe.bareRepository=explicit",  # files of the zoo that look like a repository are none
+    "-c",
     "protocol.allow=never",  # a partial clone would fetch what it lacks
 )
 _REGULAR = ("100644", "100755")
+_SUBMODULE = b"160000 "
+_WHOLE = "fetch the whole history: git fetch --unshallow (in a workflow: fetch-depth: 0 of actions/checkout)"
 # Bases to try, in this order, where none is given.
 _BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
@@ -62,7 +66,7 @@ class Entry(NamedTuple):
 
 class Base(NamedTuple):
     """What a change is compared with: the name that was given or found, and the commit where the two
-    histories part."""
+    histories part; the empty tree where nothing is committed yet."""
 
     name: str
     commit: str
@@ -89,18 +93,23 @@ class Repository:
         name, commit = next(
             ((each, found) for each in named if (found := self._commit(each)) is not None), ("", "")
         )
+        if self.head is None and ref == "HEAD":
+            return Base("nothing", self._run("hash-object", "-t", "tree", "--stdin").decode().strip())
         if not commit:
             what = f"there is no commit {quoted(ref)}" if ref else "no base was named, and none was found"
-            raise UsageError(what, hint="zoo ci --base REF; fetch it first: git fetch origin BRANCH")
+            hint = "zoo ci --base REF; fetch it first: git fetch origin BRANCH"
+            if self._text("rev-parse", "--is-shallow-repository") == "true\n":
+                what, hint = f"{what} in this shallow clone", _WHOLE
+            raise UsageError(what, hint=hint)
         if self.head is None:
             raise UnreadableError("the repository has no commit yet", hint="commit the zoo first")
         common = self._text("merge-base", commit, "HEAD")
         if not common:
             raise UnreadableError(
                 f"{quoted(name)} and HEAD have no commit in common that is here",
-                hint="fetch the whole history: git fetch --unshallow (in an action: fetch-depth: 0)",
+                hint=_WHOLE,
             )
-        return Base(name, common.split()[0])
+        return Base(name.removeprefix("refs/remotes/"), common.split()[0])
 
     @cached_property
     def head(self) -> str | None:
@@ -111,6 +120,15 @@ class Repository:
     def prefix(self) -> str:
         """The folder of the zoo in the repository, with a slash at its end; "" for its root."""
         return (self._text("rev-parse", "--show-prefix") or "").removesuffix("\n")
+
+    @cached_property
+    def _no_filters(self) -> Mapping[str, str]:
+        """Settings under which git runs no filter: the machine may define some (git-lfs), and the attributes
+        of a change name the files that git would give to them."""
+        keys = map(os.fsdecode, self._run("config", "--list", "--name-only", "-z").split(b"\0"))
+        filters = sorted({key.rpartition(".")[0] for key in keys if key.startswith("filter.")})
+        off = {"clean": "", "process": "", "required": "false"}
+        return {f"{name}.{key}": value for name in filters for key, value in off.items()}
 
     @property
     def dirty(self) -> bool:
@@ -147,7 +165,8 @@ class Repository:
         git tracks, and new ones that it does not ignore. By path."""
         found: dict[str, Kind] = {}
         fields = self._run(
-            "diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules", "--relative", commit, "--"
+            *("diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules", "--relative", commit, "--"),
+            settings=self._no_filters,
         ).split(b"\0")
         for path in map(os.fsdecode, fields[1::2]):
             if (kind := self._kind(path, before)) is not None:
@@ -157,16 +176,31 @@ class Repository:
             # A repository within the repository is shown as a folder.
             if not path.endswith("/") and (kind := self._kind(path, before)) is not None:
                 found[path] = kind
+        for path, commit_of in self._submodules():
+            if path not in before or before[path].blob != commit_of:
+                found[path] = Kind.CHANGED if path in before else Kind.ADDED
         return tuple(ChangedFile(path, found[path]) for path in sorted(found))
+
+    def _submodules(self) -> Iterator[tuple[str, str]]:
+        """Path and commit of each submodule of the index. Nothing in them is looked at, and git is not asked
+        whether they changed: it would run in there, under the settings of another repository."""
+        for line in self._run("ls-files", "--stage", "-z", "--", ".").split(b"\0"):
+            if line.startswith(_SUBMODULE):
+                words, _, path = line.partition(b"\t")
+                yield os.fsdecode(path), words.split()[1].decode()
 
     def _kind(self, path: str, before: Mapping[str, Entry]) -> Kind | None:
         """What became of one file, by its content: git's index may be older than the file."""
         here = self.root / path
+        entry = before.get(path)
+        # What lies behind a link is no file of the repository.
+        gone = any((self.root / folder).is_symlink() for folder in PurePosixPath(path).parents)
         try:
             mode = here.lstat().st_mode
         except OSError:
-            return Kind.REMOVED if path in before else None
-        entry = before.get(path)
+            gone = True
+        if gone:
+            return Kind.REMOVED if entry is not None else None
         if entry is None:
             return Kind.ADDED
         if stat.S_ISDIR(mode):
@@ -183,8 +217,8 @@ class Repository:
         except (UnreadableError, UnicodeDecodeError):
             return None
 
-    def _run(self, *args: str) -> bytes:
-        """What ``git ARGS`` prints.
+    def _run(self, *args: str, settings: Mapping[str, str] | None = None) -> bytes:
+        """What ``git ARGS`` prints, under ``settings``.
 
         Raises UnreadableError: it fails, with git's own first line.
         """
@@ -193,7 +227,7 @@ class Repository:
                 ["git", *_QUIET, "-C", str(self.root), *args],
                 capture_output=True,
                 timeout=_SECONDS,
-                env=_environment(),
+                env=_environment(settings or {}),
                 stdin=subprocess.DEVNULL,
                 check=True,
             )
@@ -222,9 +256,13 @@ def _differs(here: Path, entry: Entry) -> bool:
     return len(content) > MAX_BYTES or not entry.holds(content)
 
 
-def _environment() -> dict[str, str]:
+def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """``settings`` go this way, since ``-c`` takes no name with "=" in it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    kept |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    for number, (key, value) in enumerate(settings.items()):
+        kept |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return kept | {"GIT_CONFIG_COUNT": str(len(settings))}
 
 
 def below(paths: Iterable[str], folder: str) -> list[str]:

@@ -18,8 +18,12 @@ from zoo.workspace import Zoo
 _TOOL = f"draft-zoo {__version__}"
 
 
-def check_change(zoo: Zoo, ref: str | None, remote: Remote, today: date) -> CiResult:
+def check_change(
+    zoo: Zoo, ref: str | None, remote: Remote, today: date, *, offline: bool = False
+) -> CiResult:
     """Judge the work tree of ``zoo`` against where its history left ``ref`` (None: the usual main branch).
+
+    ``offline``: no server is contacted, and what would need one is not checked, and not demanded.
 
     Raises:
         UsageError: there is no such base.
@@ -35,14 +39,14 @@ def check_change(zoo: Zoo, ref: str | None, remote: Remote, today: date) -> CiRe
         results = Tree(zoo, base, changed, looked_at).results()
         tree = Report("change", {"files": len(changed)}, results, tool=_TOOL)
         frozen = frozenset(str(finding.where.file) for finding in tree.findings if finding.code == "V003")
-        drafts = Drafts(base.policy(zoo), base, changed, frozen, remote, today)
+        drafts = Drafts(base.policy(zoo), base, changed, frozen, remote, today, offline)
         judged = tuple(drafts.check(name, each) for name, each in causes.items())
         named = {finding.where.file for finding in tree.findings}
         return CiResult(
             base=found.name,
             base_commit=found.commit,
             head_commit=repository.head or "",
-            dirty=bool(changed) if repository.head == found.commit else repository.dirty,
+            dirty=bool(changed) if repository.head in (None, found.commit) else repository.dirty,
             changed=tuple(
                 file
                 for file in changed

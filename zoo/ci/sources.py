@@ -17,10 +17,11 @@ Down = dict[str, TransientError]
 
 class WithinZoo(Sources):
     """As :class:`Sources`; but what a recipe names must be remote, or lie in the zoo. ``down``: the servers
-    that gave no answer, which several of these share."""
+    that gave no answer, which several of these share; ``offline``: none is asked."""
 
-    def __init__(self, remote: Remote, down: Down) -> None:
+    def __init__(self, remote: Remote, down: Down, *, offline: bool = False) -> None:
         super().__init__(remote)
+        self._offline = offline
         self._endpoint = remote.endpoint
         self._down = down
 
@@ -44,6 +45,10 @@ class WithinZoo(Sources):
                     hint="name a hub or a server: source: hf://owner/name@revision",
                 )
             return super().open(source, zoo=zoo)
+        if self._offline:
+            raise UnreadableError(
+                f"{quoted(source)} was not asked for: --offline", hint="run zoo ci without --offline"
+            )
         scheme, _, rest = source.partition("://")
         server = scheme if scheme == "hf" else rest.partition("/")[0]
         if server in self._down:

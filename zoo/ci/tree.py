@@ -9,7 +9,7 @@ from typing import Any
 
 from zoo.ci import names
 from zoo.ci.affected import is_of_zoo
-from zoo.ci.base import BaseZoo
+from zoo.ci.base import SETTINGS, BaseZoo
 from zoo.ci.model import ChangedFile, Kind
 from zoo.ci.outcomes import outcomes
 from zoo.errors import ZooError
@@ -22,7 +22,7 @@ from zoo.release.record import Entry
 from zoo.results import CheckResult, Finding, Outcome, Where
 from zoo.workspace import Zoo
 
-CODES = frozenset({"V003", "V004", "V005", "V006", "V011", "V013", "V014"})
+CODES = frozenset({"V003", "V004", "V005", "V006", "V011", "V013", "V014", "V015"})
 _LOG = "log.jsonl"
 # Who may change these may switch the gate off.
 _GATE = (".github/workflows/", ".github/actions/", ".pre-commit-config.yaml")
@@ -48,6 +48,7 @@ class Tree:
         found += self._settings()
         found += names.links(self.head.root, ours)
         found += names.hostile(ours, self._paths())
+        found += names.secrets(self.head.root, self.changed)
         return (
             *self._unused(),
             *outcomes(found, CODES, [file.path for file in ours], self.base.zoo.severity),
@@ -66,9 +67,14 @@ class Tree:
             yield CheckResult(code, Outcome.FAILED, findings=tuple(found[code]))
 
     def _of_zoo(self) -> list[ChangedFile]:
-        """The changed files that are part of the zoo: by their place, settings and keys."""
-        own = {self.head.shown(self.head.settings_file), *self._keys()}
-        return [file for file in self.changed if is_of_zoo(file.path) or file.path in own]
+        """The changed files that are part of the zoo: by their place, settings and keys, and what a recipe
+        names."""
+        own = {*map(names.folded, (*SETTINGS, *self._keys())), *self.used}
+        return [
+            file
+            for file in self.changed
+            if is_of_zoo(file.path) or file.path in self.used or names.folded(file.path) in own
+        ]
 
     def _keys(self) -> dict[str, str]:
         """The file of every key, and whose it is."""
@@ -77,7 +83,7 @@ class Tree:
 
     def _paths(self) -> set[str]:
         gone = {file.path for file in self.changed if file.kind is Kind.REMOVED}
-        there = {path for path in self.base.entries if is_of_zoo(path)}
+        there = {path for path in self.base.entries if is_of_zoo(path) or path in SETTINGS}
         return (there | {file.path for file in self.changed}) - gone
 
     def _release(self, name: str) -> Iterator[Finding]:

@@ -22,7 +22,15 @@ from zoo.remote.address import Remote
     metavar="OWNER/NAME#N",
     help="Judge pull request N of a model repository, by the recipes of this zoo.",
 )
-@click.option("--comment", is_flag=True, help="With --hub-pr: say it there, in one comment that is updated.")
+@click.option(
+    "--github-pr", metavar="OWNER/NAME#N", help="The pull request on GitHub that --comment is about."
+)
+@click.option(
+    "--comment",
+    is_flag=True,
+    help="Say it in the pull request (--hub-pr or --github-pr), in one comment that is updated.",
+)
+@click.option("--offline", is_flag=True, help="Contact nobody: a draft that is elsewhere is not checked.")
 @click.option(
     "--write",
     "files",
@@ -38,7 +46,9 @@ def command(
     app: App,
     base: str | None,
     hub_pr: str | None,
+    github_pr: str | None,
     comment: bool,
+    offline: bool,
     files: tuple[str, ...],
     now: date | None,
     endpoint: str,
@@ -54,22 +64,18 @@ def command(
     The settings of the base say whom to trust and which servers to contact; the change cannot say so itself.
 
     With --hub-pr the change is a pull request on a hub, judged by the recipes here that have this repository.
+    With --offline --base HEAD it is what is not committed yet, as a hook of git wants it.
 
     Exit status: 0 it may enter, 1 a finding stops it, 2 something that it needs could not be checked. A
     source out of reach is not checked, and stops only a change of its own recipe.
     """
     wanted = [_file(each) for each in files]
-    if comment and hub_pr is None:
-        hint = "on GitHub, a job posts what this prints: zoo ci --format comment"
-        raise UsageError("--comment needs --hub-pr", hint=hint)
-    if hub_pr is not None and base is not None:
-        hint = "a pull request of a hub is compared with its main"
-        raise UsageError("--base and --hub-pr do not go together", hint=hint)
+    _refuse(base, hub_pr, github_pr, comment, offline)
     from zoo.ci.run import check_change
 
     remote, today = Remote(endpoint, timeout), now or date.today()
     if hub_pr is None:
-        result = check_change(app.zoo, base, remote, today)
+        result = check_change(app.zoo, base, remote, today, offline=offline)
     else:
         from zoo.ci.hub import check_hub_change
 
@@ -78,11 +84,39 @@ def command(
         path.write_text(click.unstyle(render(result, kind)) + "\n", encoding="utf-8")
     app.out(render(result, form))
     if comment:
-        from zoo.ci.hub import post
         from zoo.report.comment import MARK
 
-        app.say(post(hub_pr or "", render(result, "comment"), MARK, remote, app.say))
+        body = render(result, "comment")
+        if github_pr is not None:
+            from zoo.ci import github
+
+            app.say(github.post(github_pr, body, MARK, timeout))
+        else:
+            from zoo.ci import hub
+
+            app.say(hub.post(hub_pr or "", body, MARK, remote, app.say))
     return result.exit_status
+
+
+def _refuse(
+    base: str | None, hub_pr: str | None, github_pr: str | None, comment: bool, offline: bool
+) -> None:
+    """Raises UsageError where the options do not go together."""
+    if comment and hub_pr is None and github_pr is None:
+        hint = "zoo ci --github-pr OWNER/NAME#N --comment, or --hub-pr OWNER/NAME#N --comment"
+        raise UsageError("--comment needs --github-pr or --hub-pr", hint=hint)
+    if github_pr is not None:
+        from zoo.ci.github import parse
+
+        if not comment or hub_pr is not None:
+            hint = "the work tree is judged; --github-pr OWNER/NAME#N --comment says it there"
+            raise UsageError("--github-pr is about --comment", hint=hint)
+        parse(github_pr)
+    if hub_pr is not None and base is not None:
+        hint = "a pull request of a hub is compared with its main"
+        raise UsageError("--base and --hub-pr do not go together", hint=hint)
+    if offline and (hub_pr is not None or comment):
+        raise UsageError("--offline asks nobody", hint="leave it out")
 
 
 def _file(written: str) -> tuple[str, Path]:

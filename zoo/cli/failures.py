@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from contextlib import suppress
@@ -40,7 +41,9 @@ def explain(error: BaseException) -> int:
         case click.exceptions.Exit():
             return int(error.exit_code)
         case click.ClickException():
-            error.show()
+            said = io.StringIO()
+            error.show(said)
+            click.echo(printable(said.getvalue()), err=True, nl=False)
             if isinstance(error, click.NoSuchOption) and error.option_name == "--zoo":
                 click.echo("  -> --zoo goes before the command: zoo --zoo FOLDER COMMAND", err=True)
             return 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,25 +152,21 @@ def command(
 
                 runs = [check_trust(run, trusted, level is Level.DEEP) for run in runs]
         elif "@" in name:
-            from zoo.pull.verify import verify_release, verify_signed_release
+            from zoo.pull.verify import How, verify_release
 
             app.warn_if_yanked(name)
-            check = verify_release if trusted is None else partial(verify_signed_release, trusted=trusted)
+            asked = How(
+                target=target,
+                level=level,
+                strict=strict,
+                engines=judges,
+                deep=how,
+                sources=sources,
+                endpoint=endpoint,
+                today=now,
+            )
             try:
-                runs = [
-                    check(
-                        app.zoo,
-                        name,
-                        target=target,
-                        level=level,
-                        strict=strict,
-                        engines=judges,
-                        deep=how,
-                        sources=sources,
-                        endpoint=endpoint,
-                        today=now,
-                    )
-                ]
+                runs = [verify_release(app.zoo, name, asked, trusted)]
             except ReleaseRefusedError as error:
                 if form == "json":
                     app.json(_refusal(name, level, error))

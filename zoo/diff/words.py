@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from zoo.credentials import without_shapes
 from zoo.diff.decode import is_float
 from zoo.diff.model import ABSENT, ConfigChange, Diff, FileFact, Form, Side, TensorChange
 from zoo.diff.values import finite
@@ -18,7 +19,7 @@ def value(given: Any) -> str:
     """A JSON value on one line, or "absent"."""
     if given is ABSENT:
         return "absent"
-    text = json.dumps(finite(given), ensure_ascii=True, separators=(", ", ": "))
+    text = without_shapes(json.dumps(finite(given), ensure_ascii=True, separators=(", ", ": ")))
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 

@@ -36,7 +36,12 @@ class Loaded(NamedTuple):
 
 def recipe_names(zoo: Zoo) -> list[str]:
     """The names of all recipes of the zoo, sorted."""
-    return sorted(path.stem for path in zoo.recipes.glob("*.yaml") if path.is_file())
+    return file_names(zoo, zoo.recipes)
+
+
+def file_names(zoo: Zoo, folder: Path) -> list[str]:
+    """The names of the YAML files in a folder of recipes, sorted; none where it is a link out of the zoo."""
+    return sorted(path.stem for path in folder.glob("*.yaml") if path.is_file()) if zoo.holds(folder) else []
 
 
 def _is_there(folder: Path, name: str) -> bool:
@@ -147,7 +152,7 @@ def usable_target(zoo: Zoo, name: str) -> Target:
         NoSuchRecipeError: there is no such file.
         InvalidRecipeError: it has findings, which the error carries.
     """
-    known = sorted(path.stem for path in (zoo.recipes / "targets").glob("*.yaml"))
+    known = file_names(zoo, zoo.recipes / "targets")
     if name not in known:
         listed = f"known targets: {', '.join(known)}" if known else "write recipes/targets/NAME.yaml"
         raise NoSuchRecipeError(
@@ -197,7 +202,7 @@ def _merged(below: yamltree.Mapping, above: yamltree.Mapping) -> yamltree.Mappin
 
 
 def _parse(zoo: Zoo, path: Path, findings: list[Finding]) -> yamltree.Mapping | None:
-    if not path.resolve().is_relative_to(zoo.root.resolve()):
+    if not zoo.holds(path):
         where = Where(zoo.shown(path))
         findings.append(
             Finding("a link that leads out of the zoo", "put the file itself here", where, code="X010")
@@ -228,7 +233,7 @@ def _reference(
     if not isinstance(name, str) or not is_name(name):
         return None  # the schema has said so
     if not _is_there(zoo.recipes / folder, name):
-        known = sorted(path.stem for path in (zoo.recipes / folder).glob("*.yaml"))
+        known = file_names(zoo, zoo.recipes / folder)
         hint = did_you_mean(name, known).strip() or f"write recipes/{folder}/{name}.yaml"
         message = f"there is no {folder[:-1]} {quoted(name)} in recipes/{folder}/"
         findings.append(Finding(message, hint, where or Where(), code="R009"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
@@ -32,6 +33,7 @@ from zoo.results import Finding, Where
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
+MAX_NODES = 10_000  # a long recipe has some 300 keys and values
 MAX_DIGITS = 30
 # The core schema of YAML 1.2, section 10.3.2, without octal and hexadecimal: no recipe needs them.
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -87,6 +89,7 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.file = file
         self.findings: list[Finding] = []
+        self._nodes = 0
 
     def place(self, event: Event) -> Where:
         return Where(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
@@ -109,6 +112,11 @@ class _Reader:
             self.refuse("R002", where, f"tag {tag} is not allowed", "write the plain value")
         if depth > MAX_DEPTH:
             self.refuse("R003", where, f"nested more than {MAX_DEPTH} levels deep", "flatten the recipe")
+            raise Refused
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            message = f"more than {MAX_NODES:,} keys and values"
+            self.refuse("R003", where, message, "keep data out of the recipe")
             raise Refused
         if isinstance(event, MappingStartEvent):
             return self.mapping(where, events, depth)
@@ -172,6 +180,9 @@ class _Reader:
         return Mapping(entries, keys, where)
 
 
+# A release reads its recipe again before each decision, and many recipes share a target and profiles. The
+# parser is pure Python: some 10 ms for the same text every time. Nobody changes a tree.
+@lru_cache(maxsize=32)
 def parse(text: bytes, file: str) -> tuple[Mapping | None, tuple[Finding, ...]]:
     """Parse one document that must be a mapping. The findings carry the codes R001 to R004."""
     reader = _Reader(file)

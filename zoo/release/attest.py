@@ -3,10 +3,10 @@ the signature over all of it."""
 
 from __future__ import annotations
 
-from zoo.errors import ReleaseRefusedError, TargetUnusableError, UnreadableError
+from zoo.errors import ReleaseRefusedError, UnreadableError
 from zoo.printable import quoted
 from zoo.release.context import Done, Release, Skip, skip
-from zoo.release.manifest import NAME, SIGNATURE
+from zoo.release.manifest import NAME, SIGNATURE, Manifest
 from zoo.release.paths import read
 
 
@@ -34,41 +34,36 @@ def provenance_of(release: Release) -> bytes:
 
 def sign(release: Release) -> Done | Skip:
     """The signature over every file of the release, the manifest included. No file is hashed again: the
-    digests are those of the manifest. A version that is published keeps the signature that it has, or has
-    not."""
+    digests are those of the manifest. A version that is published, here or at another target, keeps the
+    signature that it has, or has not."""
     from zoo.trust.keyless import Keyless
     from zoo.trust.signing import sign
 
     key, manifest = release.plan.sign_key, release.manifest
     if release.published is not None:
         return _keep(release)
+    release.signature = _recorded(release)
+    if release.signature is not None and (other := other_signer(release, release.signature)):
+        return skip(f"released before, signed by {other}; it keeps that signature")
     if key is None:
-        release.signature = _recorded(release)
         return skip("released before, signed" if release.signature else "not asked for (--sign-key)")
-    if isinstance(key, Keyless):  # each signature is another one, and stays in a public log
-        release.signature = _recorded(release)
-        if release.signature or not release.plan.push:
-            return skip("released before, signed" if release.signature else "keyless: only --push signs")
-    files = {path: file.sha256 for path, file in manifest.files.items()} | {NAME: manifest.sha256}
+    if isinstance(key, Keyless) and not release.plan.push:  # a signature stays in a public log
+        return skip("keyless: only --push signs")
+    files = _files(manifest)
     release.signature = sign(f"{manifest.name}@{manifest.version}", files, key, ignored=(SIGNATURE,))
     by = "the identity that Sigstore states" if isinstance(key, Keyless) else quoted(key.path.name)
     return Done(f"{len(files)} files, by {by}")
 
 
 def _keep(release: Release) -> Skip:
-    from zoo.trust.keys import SigningKey
-    from zoo.trust.signing import is_by
-
     assert release.published is not None
-    key = release.plan.sign_key
     try:
         release.signature = release.plan.target.fetch(release.published.ref, SIGNATURE)
-    except (TargetUnusableError, ReleaseRefusedError):
+    except ReleaseRefusedError:  # it is not there; trouble on the way says nothing of it
         release.signature = None
-    if release.signature and isinstance(key, SigningKey) and not is_by(release.signature, key):
-        other = f"by another key or certificate than {quoted(key.path.name)}"
-        return skip(f"published already, signed {other}; it keeps that signature")
-    if release.signature is None and key is not None:
+    if release.signature and (other := other_signer(release, release.signature)):
+        return skip(f"published already, signed by {other}; it keeps that signature")
+    if release.signature is None and release.plan.sign_key is not None:
         recipe = release.plan.recipe
         release.refuse(
             ReleaseRefusedError(
@@ -77,6 +72,37 @@ def _keep(release: Release) -> Skip:
             )
         )
     return skip("published already, signed" if release.signature else "published already, not signed")
+
+
+def other_signer(release: Release, raw: bytes) -> str:
+    """Who made the signature ``raw``, in words, if it is not the key that this run was given: a signer of the
+    zoo, if it is valid as theirs, or else whom it names. "" if it is that key, or none was given."""
+    from zoo.trust import signing
+    from zoo.trust.keys import SigningKey, Trusted
+    from zoo.trust.policy import signers_of
+
+    key = release.plan.sign_key
+    if key is None or (isinstance(key, SigningKey) and signing.is_by(raw, key)):
+        return ""
+    than = f" (another than {quoted(key.path.name)})" if isinstance(key, SigningKey) else ""
+    # An identity could only be asked for at Sigstore.
+    signers = [each for each in signers_of(release.plan.zoo) if isinstance(each, Trusted)]
+    try:
+        signed = signing.verify(raw, signers)
+        if dict(signed.files) == _files(release.manifest):
+            return f"{quoted(signed.by)}, a signer of this zoo{than}"
+        return f"nobody: {quoted(signed.by)} signed other files"
+    except signing.InvalidSignatureError:
+        pass
+    try:
+        return f"{signing.made_by(raw)}{than}"
+    except signing.InvalidSignatureError as error:
+        return f"nobody: {error}"
+
+
+def _files(manifest: Manifest) -> dict[str, str]:
+    """What a signature of a release covers: path -> sha256."""
+    return {path: file.sha256 for path, file in manifest.files.items()} | {NAME: manifest.sha256}
 
 
 def _recorded(release: Release) -> bytes | None:

@@ -14,7 +14,7 @@ from zoo.diff.model import Change, Diff, Side
 from zoo.diff.sides import facts_of, with_checkpoint
 from zoo.diff.values import changes
 from zoo.errors import ReleaseRefusedError, UnreadableError
-from zoo.evidence import Evidence, Result, read_evidence
+from zoo.evidence import Evidence, Result, evidence_files, read_evidence
 from zoo.pull.place import Release as Found
 from zoo.pull.place import bytes_of, find_release, refuse_other
 from zoo.recipe.model import Recipe
@@ -132,7 +132,7 @@ def numbers(zoo: Zoo, name: str, evidence: tuple[Evidence, ...], previous: Manif
 def _measured_before(zoo: Zoo, name: str, previous: Manifest) -> dict[str, Evidence]:
     """The records beside the version before that are about its checkpoint."""
     found = {}
-    for path in sorted((zoo.release_folder(name, previous.version) / "evidence").glob("*.json")):
+    for path in evidence_files(zoo, zoo.release_folder(name, previous.version) / "evidence"):
         record, problems = read_evidence(path, zoo.shown(path), root=zoo.root)
         if record is None or problems:  # a card or a release of that version says what is wrong
             continue

@@ -66,21 +66,29 @@ def evaluate(
 
 
 def refusals(
-    gates: Iterable[Gate], unchecked: Mapping[str, str], recipe: Recipe
+    gates: Iterable[Gate], unchecked: Mapping[str, str], recipe: Recipe, copies: Mapping[str, str]
 ) -> Iterable[ReleaseRefusedError]:
     """Why these gates stop a push: each that fails and, without a reason in ``unchecked``, each that is
-    missing."""
+    missing. ``copies``: gate -> the command that brings evidence of another version which answers it."""
     for gate in gates:
         if gate.asked and gate.outcome is Outcome.FAILED:
             yield ReleaseRefusedError(
                 f"{recipe.name} {recipe.version}: gate {gate.name} fails: {gate.reason}",
                 hint="mend what the findings say; a failing gate cannot be passed over",
             )
-        elif gate.asked and gate.outcome is Outcome.NOT_CHECKED and gate.name not in unchecked:
+        elif is_missing(gate, unchecked):
+            how = "run it"
+            if command := copies.get(gate.name):
+                how = f"it ran for these very files and settings in another version, and counts: {command}"
             yield GateMissingError(
                 f"{recipe.name} {recipe.version}: gate {gate.name} was not checked: {gate.reason}",
-                hint=f'run it, or state in the release why it is missing: --unchecked {gate.name}="..."',
+                hint=f'{how}, or state in the release why it is missing: --unchecked {gate.name}="..."',
             )
+
+
+def is_missing(gate: Gate, unchecked: Mapping[str, str]) -> bool:
+    """Whether a gate that the recipe asks for was not checked, and nobody says why."""
+    return gate.asked and gate.outcome is Outcome.NOT_CHECKED and gate.name not in unchecked
 
 
 def passed_over(gates: Iterable[Gate], unchecked: Mapping[str, str]) -> dict[str, str]:

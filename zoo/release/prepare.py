@@ -16,6 +16,7 @@ from zoo.recipe.model import Recipe
 from zoo.release import credentials, gates, manifest, record
 from zoo.release.context import Done, Release
 from zoo.release.durable import identity
+from zoo.release.earlier import copy_command
 from zoo.release.paths import can_run
 from zoo.release.versions import refuse_yanked
 from zoo.results import Report, Severity
@@ -160,6 +161,11 @@ def weigh(release: Release) -> Done:
     report = release.verification.report
     release.gates = gates.evaluate(plan.recipe, report, release.evidence, release.standin)
     release.unchecked = gates.passed_over(release.gates, plan.unchecked)
-    for error in gates.refusals(release.gates, release.unchecked, plan.recipe):
+    copies = {
+        gate.name: copy_command(plan.zoo, plan.recipe, gate.name, digest)
+        for gate in release.gates
+        if gates.is_missing(gate, release.unchecked)
+    }
+    for error in gates.refusals(release.gates, release.unchecked, plan.recipe, copies):
         release.refuse(error)
     return Done(", ".join(gates.in_words(gate, release.unchecked) for gate in release.gates))

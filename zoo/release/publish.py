@@ -5,6 +5,7 @@ from __future__ import annotations
 from zoo.errors import TargetUnusableError, UnreadableError
 from zoo.printable import quoted
 from zoo.release import record as records
+from zoo.release.attest import other_signer
 from zoo.release.context import Done, Release, Skip, skip
 from zoo.release.durable import identity
 from zoo.release.manifest import SIGNATURE
@@ -33,11 +34,14 @@ def commit(release: Release) -> Done | Skip:
         release.ref = release.published.ref
         return skip(_ALREADY)
     release.ref = release.plan.target.commit(release.base)
+    signed = ""
     if release.signature is not None:
-        # Of a commit that an earlier run made: no two signatures of the same bytes are equal.
-        release.signature = release.plan.target.fetch(release.ref, SIGNATURE)
+        # That of a commit which an earlier run made stays, also one by another key.
+        ours, release.signature = release.signature, release.plan.target.fetch(release.ref, SIGNATURE)
+        if ours != release.signature and (other := other_signer(release, release.signature)):
+            signed = f"; it was made before, signed by {other}, and keeps that signature"
     what = "proposed as" if release.plan.propose else "complete as"
-    return Done(f"{what} {release.ref}, not released yet")
+    return Done(f"{what} {release.ref}, not released yet{signed}")
 
 
 def read_back(release: Release) -> Done | Skip:

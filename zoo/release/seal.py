@@ -116,7 +116,10 @@ def _frozen(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes], s
 
 def _proposed(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes], str] | None:
     """What the last pull request of this version proposes, if it is not closed and its checkpoint is that of
-    this run. What the tool wrote may differ, e.g. because the record of the proposal was committed since."""
+    this run. What the tool wrote may differ, e.g. because the record of the proposal was committed since.
+
+    Raises ReleaseRefusedError: it is open with another checkpoint.
+    """
     plan, recipe = release.plan, release.plan.recipe
     events = [
         each
@@ -128,6 +131,9 @@ def _proposed(release: Release) -> tuple[manifest.Manifest, Mapping[str, bytes],
         return None
     theirs = {path: file for path, file in there.manifest.files.items() if not record.is_written(path)}
     if manifest.first_difference(release.declared, theirs) is not None:
+        label = f"{recipe.name} {recipe.version}"
+        if (error := plan.target.second_proposal(events[-1].pull_request, label)) is not None:
+            release.refuse(error)
         return None
     recorded = record.frozen(plan.zoo, recipe.name, events[-1])
     return None if recorded is None else (*recorded, "proposed")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zoo.errors import ReleaseRefusedError, UsageError
-from zoo.evidence import read_evidence
+from zoo.evidence import evidence_files, read_evidence
 from zoo.printable import quoted
 from zoo.release import events, record
 from zoo.release.gates import GATES
@@ -177,7 +177,7 @@ def _gates(zoo: Zoo, name: str, version: str, sha256: str) -> Mapping[str, str] 
 def _evidence(zoo: Zoo, name: str, version: str) -> Iterator[Added]:
     """The records beside a version; one that is refused is named as such, and ``zoo card`` says why."""
     folder = zoo.release_folder(name, version) / "evidence"
-    for path in sorted(folder.glob("*.json")):
+    for path in evidence_files(zoo, folder):
         found, problems = read_evidence(path, zoo.shown(path), root=zoo.root)
         if found is None or problems:
             yield Added(path.stem, "refused", "")

@@ -12,33 +12,48 @@ from zoo.remote.limits import TransientError
 
 
 class NotThereError(UnreadableError):
-    """The server has no such file (404)."""
+    """The server has no such file, or the repository no such revision (404)."""
 
 
-def refusal(what: str, status: int, headers: Mapping[str, str], *, page: str) -> UnreadableError:
+def refusal(
+    what: str, status: int, headers: Mapping[str, str], *, page: str, token: bool = False
+) -> UnreadableError:
     """The error that an answer of ``status`` is. ``what`` names what was asked for; ``page`` is the address
-    of a hub's repository, "" for another server. ``headers`` have names in lower case.
+    of a hub's repository, "" for another server; ``token``: one was sent. ``headers`` have names in lower
+    case.
+
+    A hub does not tell a repository that is hidden from one that does not exist: without a token it answers
+    401 for both, with a good one 404. 401 to a token without ``RepoNotFound`` is about the token itself.
 
     Sources: huggingface_hub, utils/_http.py (X-Error-Code); RFC 9110, 10.2.3 (Retry-After).
     """
     code = headers.get("x-error-code", "")
+    log_in = "hf auth login, or set HF_TOKEN"
+    if token:
+        log_in = "use a token of an account that may read it (HF_TOKEN)"
     match status:
-        case 401 if page:
-            hint = "check the name; if it is private: hf auth login, or set HF_TOKEN"
-            return UnreadableError(f"{what}: there is no such repository, or it is private (401)", hint=hint)
-        case 403 if code == "GatedRepo":
-            hint = f"ask for access on {page}, then: hf auth login, or set HF_TOKEN"
-            return UnreadableError(f"{what}: the repository is gated (403)", hint=hint)
+        case 401 | 403 if page and code == "GatedRepo":
+            return UnreadableError(
+                f"{what}: the repository is gated ({status})",
+                hint=f"ask for access on {page}; then: {log_in}",
+            )
+        case 401 if page and token and code != "RepoNotFound":
+            hint = "log in again: hf auth login; or mend HF_TOKEN, or unset it: what is public needs none"
+            return UnreadableError(f"{what}: the hub does not accept the token (401)", hint=hint)
+        case 401 | 404 if page and code not in ("RevisionNotFound", "EntryNotFound"):
+            shown = "to this token" if token else "without a token"
+            return UnreadableError(
+                f"{what}: the hub shows no such repository {shown} ({status}): it is private or gated, or "
+                "there is none of this name",
+                hint=f"check the spelling of {page}; if it is private or gated: {log_in}",
+            )
         case 401 | 403:
-            hint = "check what the token may read (HF_TOKEN)" if page else "download it, and give the folder"
+            hint = f"try it as somebody else: {log_in}" if page else "download it, and give the folder"
             return UnreadableError(f"{what}: the server refuses access ({status})", hint=hint)
         case 404 if code == "RevisionNotFound":
             return NotThereError(
                 f"{what}: no such revision (404)", hint=f"see the branches and tags of {page}"
             )
-        case 404 if page and code != "EntryNotFound":
-            hint = "check the name; if it is private: hf auth login, or set HF_TOKEN"
-            return NotThereError(f"{what}: there is no such repository (404)", hint=hint)
         case 404 | 410:
             return NotThereError(f"{what}: there is no such file ({status})", hint="check the address")
         case 429:

@@ -60,8 +60,6 @@ class Web:
     """
 
     def __init__(self, source: str, base: str, *, page: str = "") -> None:
-        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
-
         from zoo.remote.client import new_client
 
         self.source = source
@@ -69,12 +67,9 @@ class Web:
         self._origin = origin(parse_url(base, "the source"))
         self._private: Mapping[str, str] = {}
         self._common = {"accept-encoding": "identity", "user-agent": f"draft-zoo/{__version__}"}
-        if page:
-            headers = build_hf_headers(library_name="draft-zoo", library_version=__version__)
-            lower = {name.lower(): value for name, value in headers.items()}
-            if "authorization" in lower:
-                self._private = {"authorization": _sendable(lower.pop("authorization"))}
-            self._common = lower | {"accept-encoding": "identity"}
+        token = _token() if page else None
+        if token:
+            self._private = {"authorization": _sendable(f"Bearer {token}")}
         self._client = new_client()
 
     def __enter__(self) -> Self:
@@ -180,7 +175,11 @@ class Web:
             )
         else:
             error = refusal(
-                self.named(what), response.status_code, response.headers, page=self._page_at(here)
+                self.named(what),
+                response.status_code,
+                response.headers,
+                page=self._page_at(here),
+                token=bool(self._private),
             )
         response.close()
         raise error
@@ -263,6 +262,14 @@ class Web:
     def named(self, what: str) -> str:
         """``what`` of this source, for a message."""
         return f"{quoted(self.source, 400)}: {what}"
+
+
+def _token() -> str | None:
+    """The user's token, unless the user has forbidden its implicit use. (The client library's own function
+    for headers asks huggingface.co for a list first, whatever the endpoint.)"""
+    from huggingface_hub import constants, get_token
+
+    return None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
 
 
 def _sendable(header: str) -> str:

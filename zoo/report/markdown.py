@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from zoo.card.markdown import Markdown, code, inline
+from zoo.credentials import without_shapes
 from zoo.printable import printable
 
 ROWS, CELL, WORDS = 20, 200, 600
@@ -62,4 +63,5 @@ def bounded(blocks: Iterable[str], limit: int, rest: str) -> str:
 
 def _short(text: str, limit: int) -> str:
     """``text`` on one line, cut after what does not print was escaped, which makes it longer."""
-    return printable(" ".join(text[: limit * 4].split()), keep="", limit=limit)
+    text = without_shapes(text)[: limit * 4]  # in this order: half of a credential is known to nobody
+    return printable(" ".join(text.split()), keep="", limit=limit)

@@ -67,7 +67,8 @@ def claim_without_evidence(subject: Subject) -> Iterator[Finding]:
     Use instead: Evidence for this checkpoint, or source: reported
     Since: 0.1.0
     """
-    return _failing(subject, "K004", "record the evidence again, or write source: reported")
+    hint = "record the evidence again, copy it from a version with these weights, or write source: reported"
+    return _failing(subject, "K004", hint)
 
 
 @reported("K005", "evidence-unreadable", needs=("recipe", "evidence"))

@@ -108,7 +108,7 @@ def evidence_does_not_count() -> None:
     What it does: Compares checkpoint digest and basis digest of every record that the change adds or edits
     with the recipe, its profiles and, where its files can be read, their digest.
     Why is this bad: The numbers were measured with other weights, another config or another engine.
-    Example: The replay record of the version before, copied to the new version
+    Example: The replay record of the version before, copied to a version with other weights
     Use instead: A record of this very draft: zoo replay NAME --write, zoo smoke NAME --write
     Since: 0.1.0
     """
@@ -181,12 +181,27 @@ def waiver_added() -> None:
 def link_in_the_change() -> None:
     """The change puts a link or a submodule among the files of the zoo.
 
-    What it does: Looks at the kind of every changed file below recipes/, templates/ and release/, of the
-    settings and of the signers' keys.
+    What it does: Looks at the kind of every changed file below recipes/, templates/ and release/, of those
+    that a recipe names (its checkpoint), of the settings and of the signers' keys. A linked folder is one.
     Why is this bad: Where a link leads is not in the pull request, and may be anything on the machine that
     reads it.
     Example: release/tiny-ft/1.0.0/README.md -> /etc/passwd
     Use instead: The file itself
+    Since: 0.1.0
+    """
+
+
+@reported("V015", "secret-in-the-change", level=Level.CHANGE, needs=_NEEDS)
+def secret_in_the_change() -> None:
+    """A file of the change holds a credential.
+
+    What it does: Looks in the first 4 MiB of every file that the change adds or edits, wherever it lies, for
+    tokens of Hugging Face and GitHub, access keys of AWS, and private keys. What it finds is never shown:
+    every output has "(a secret)" in its place.
+    Why is this bad: Whoever can read the pull request can use it, and git keeps it after it is removed.
+    Example: token: hf_... in recipes/tiny-ft.yaml
+    Use instead: A variable of the environment; and revoke what was committed
+    Sources: huggingface.co/docs/hub/security-tokens; RFC 7468
     Since: 0.1.0
     """
 

@@ -113,7 +113,8 @@ CODE_SUFFIXES = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".ipynb")
 def code_file(subject: Subject) -> Iterable[Finding]:
     """The checkpoint holds a file of program code.
 
-    What it does: Looks for Python files, notebooks and compiled modules, in folders below as well.
+    What it does: Looks for Python files, notebooks and compiled modules, in folders below as well; and for
+    pickles, zip archives and compiled programs by their first bytes, whatever they are called.
     Why is this bad: SGLang reads the config of the draft with the trust_remote_code of the target: code that
     lies beside the weights can run on the host that serves them. A release of weights needs none.
     Example: modeling_dflash.py
@@ -121,6 +122,7 @@ def code_file(subject: Subject) -> Iterable[Finding]:
     Sources: sgl-project/sglang 0.5.14, srt/arg_groups/speculative_hook.py.
     Since: 0.1.0
     """
+    yield from (each for each in subject.reported if each.code == "X006")
     for path in _checkpoint(subject).files:
         if path.lower().endswith(CODE_SUFFIXES):
             found = Findings(path)

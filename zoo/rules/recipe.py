@@ -44,7 +44,8 @@ def yaml_feature() -> None:
 def yaml_limits() -> None:
     """The recipe is too large, too deep, or has a number that is not finite.
 
-    What it does: limits a file to 256 KiB and 20 levels, and refuses .inf, .nan and overflowing numbers.
+    What it does: limits a file to 256 KiB, 20 levels and 10,000 keys and values, and refuses .inf, .nan and
+    overflowing numbers.
     Why is this bad: a recipe is read by people; data belongs elsewhere.
     Example: factor: .inf.
     Use instead: finite numbers, and files beside the recipe for data.

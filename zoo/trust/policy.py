@@ -65,6 +65,8 @@ def signer_of(zoo: Zoo, path: Path) -> tuple[str, str]:
         ZooError: the key of a signer cannot be used, or nothing here can check signatures.
     """
     signature = path.with_name(path.name + SUFFIX)
+    if first_link(signature, zoo.root) is not None:
+        return "", "its signature is a link, or lies behind one"
     try:
         raw = read_small(signature)
     except FileNotFoundError:

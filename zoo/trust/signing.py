@@ -105,11 +105,34 @@ def is_by(raw: bytes, key: SigningKey) -> bool:
         return False
 
 
+def made_by(raw: bytes) -> str:
+    """Who the signature ``raw`` names as the one that made it, in words: a key by the sha256 of its public
+    half in PEM (``sha256sum KEY.pub``), a certificate by its subject or identity. Nothing is verified here.
+
+    Raises:
+        InvalidSignatureError: it is no signature.
+        MissingLibraryError: the extra ``sign`` is not installed.
+    """
+    with library():
+        from cryptography import x509
+
+    material = _document(raw)["verificationMaterial"]
+    if "publicKey" in material:
+        return f"the key with sha256 {printable(material['publicKey']['hint'][:12], keep='')}…"
+    certificates = material.get("x509CertificateChain", {}).get("certificates", [material.get("certificate")])
+    try:
+        leaf = x509.load_der_x509_certificate(base64.b64decode(certificates[0]["rawBytes"]))
+        names = [str(each.value) for each in _alternative_names(leaf)] or [leaf.subject.rfc4514_string()]
+    except (LookupError, ValueError) as error:
+        raise InvalidSignatureError(f"its certificate cannot be read: {error}") from None
+    return f"the certificate of {quoted(', '.join(names))}"
+
+
 def verify(raw: bytes, trusted: Iterable[Signatory]) -> Signed:
     """What the signature ``raw`` says, if one of ``trusted`` made it.
 
-    The form is strict: a field that the signature itself does not cover has the one value that it may have,
-    so that no change of the file goes unseen.
+    The fields are exactly those of such a bundle, and what each says is checked. Whoever changes the file can
+    break it, or write the same in another way (docs/trust.md): never change who signed, or what.
 
     Raises:
         InvalidSignatureError: it proves nothing; the message says why.
@@ -215,7 +238,10 @@ def _document(raw: bytes) -> Mapping[str, Any]:
 
 def _material(material: Mapping[str, Any]) -> dict[str, Any]:
     if "publicKey" in material:
-        return {"publicKey": {"hint": str(material["publicKey"]["hint"])}, "tlogEntries": []}
+        hint = str(material["publicKey"]["hint"])
+        if not hint:  # the library would try any key, and say so on stdout
+            raise ValueError("it does not name its key")
+        return {"publicKey": {"hint": hint}, "tlogEntries": []}
     if "certificate" in material:
         logged = {key: material[key] for key in _LOGGED & material.keys()}
         return {"certificate": {"rawBytes": _base64(material["certificate"]["rawBytes"])}, **logged}
@@ -227,6 +253,17 @@ def _material(material: Mapping[str, Any]) -> dict[str, Any]:
 def _base64(text: str) -> str:
     """``text`` in the one way to write it: unused bits could be changed unseen."""
     return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+
+
+def _alternative_names(certificate: Any) -> list[Any]:
+    """What an identity of Sigstore is stated as: a mail address, the address of a workflow."""
+    from cryptography import x509
+
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return []
+    return list(extension.value)
 
 
 def _verified(document: Mapping[str, Any], trusted: Signatory) -> Mapping[str, str]:

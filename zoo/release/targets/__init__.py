@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from zoo.errors import ReleaseRefusedError
 from zoo.release.manifest import Manifest
 
 
@@ -78,7 +79,7 @@ class PublishingTarget(Protocol):
         """
 
     def fetch(self, ref: str, path: str) -> bytes:
-        """The content of one small file under ``ref``."""
+        """The content of one small file under ``ref``. Raises ReleaseRefusedError: there is none."""
 
     def tag(self, ref: str) -> str:
         """Make ``ref`` visible under its version, at once. Repeating it mends what a killed run left
@@ -89,6 +90,10 @@ class PublishingTarget(Protocol):
 
     def proposed(self, number: int) -> Published | None:
         """What the pull request ``number`` proposes or became, or None if that is over."""
+
+    def second_proposal(self, number: int, label: str) -> ReleaseRefusedError | None:
+        """Why nothing else can be proposed as the version ``label`` beside the pull request ``number``; None
+        if that is not open."""
 
     def finish(self) -> str:
         """What was asked to come last, after the record: e.g. to let everybody see it. Returns what was

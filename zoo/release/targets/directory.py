@@ -176,7 +176,13 @@ class DirectoryTarget:
         return manifest
 
     def fetch(self, ref: str, path: str) -> bytes:
-        return self._read(self._root / ref / path)
+        file = self._root / ref / path
+        if not os.path.lexists(file):
+            raise ReleaseRefusedError(
+                f"{quoted(str(file.parent))} holds no {file.name}",
+                hint="restore it from release/ in the zoo's git, or release a new version",
+            )
+        return self._read(file)
 
     def tag(self, ref: str) -> str:
         if not self._locks:
@@ -220,6 +226,9 @@ class DirectoryTarget:
 
     def proposed(self, number: int) -> Published | None:
         """A directory has no pull requests."""
+        return None
+
+    def second_proposal(self, number: int, label: str) -> ReleaseRefusedError | None:
         return None
 
     def finish(self) -> str:

@@ -22,7 +22,7 @@ from zoo.release.targets import Published
 from zoo.release.targets.hub_client import Head, HubClient
 from zoo.release.targets.hub_commit import ReleaseCommit
 from zoo.release.targets.hub_options import HubOptions
-from zoo.release.targets.hub_proposal import CLOSED, merge, propose, read_proposal
+from zoo.release.targets.hub_proposal import CLOSED, is_open, merge, propose, read_proposal, second
 from zoo.release.targets.hub_read_back import altered, read_back
 from zoo.release.targets.hub_refusals import taken
 from zoo.release.targets.hub_tree import ATTRIBUTES
@@ -270,6 +270,9 @@ class HubTarget:
         if raw is None or proposal.status == CLOSED:
             return None
         return Published(proposal.head, manifests.parse(raw, f"pull request {number} of {self._repo}"))
+
+    def second_proposal(self, number: int, label: str) -> ReleaseRefusedError | None:
+        return second(self._client, number, label) if is_open(self._client, number) else None
 
     def merge_proposal(self, number: int) -> str:
         """Merge the pull request ``number``; the commit that this made."""

@@ -186,9 +186,13 @@ class HubClient:
                 if response.status_code == 404:
                     return None
                 if response.status_code != 200:
+                    page = f"{self.endpoint}/{self.repo}"
+                    hidden = response.status_code in (401, 403)
                     raise TargetUnusableError(
                         f"{quoted(path)} of {self.repo}: the hub answered {response.status_code}",
-                        hint=f"look at {self.endpoint}/{self.repo}",
+                        hint=f"if it is gated, ask for access on {page}, with the account of the token"
+                        if hidden
+                        else f"look at {page}",
                     )
                 return receive(response, limit, self._patience)
 

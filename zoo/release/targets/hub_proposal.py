@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from huggingface_hub.community import DiscussionWithDetails
 
 from zoo.errors import ReleaseRefusedError, TargetUnusableError
+from zoo.release import manifest as manifests
+from zoo.release.manifest import Manifest
+from zoo.release.paths import SIZE_LIMIT
 from zoo.release.targets.hub_client import HubClient
 from zoo.release.targets.hub_commit import ReleaseCommit
+from zoo.release.targets.hub_session import HubTroubleError
 
 # The newest pull requests, among which ours is looked for.
 _NEWEST = 20
@@ -32,11 +36,13 @@ def propose(client: HubClient, base: str, release: ReleaseCommit) -> tuple[int, 
     """Open a pull request with one commit on top of ``base``, unless one is open that holds ``release``. Its
     number and its commit.
 
-    Raises ReleaseRefusedError: it is open, and main is not at ``base`` any more, so that nobody can merge it.
+    Raises ReleaseRefusedError: it is open, and main is not at ``base`` any more, so that nobody can merge it;
+    or one is open with other files as this version.
     """
 
     def once() -> tuple[int, str]:
-        found = find_proposal(client, release.is_at)
+        known = _newest(client)
+        found = _first_open(client, known, release.is_at)
         if found is not None:
             if read_proposal(client, found[0]).parent != base:
                 page = f"{client.endpoint}/{client.repo}/discussions/{found[0]}"
@@ -46,6 +52,9 @@ def propose(client: HubClient, base: str, release: ReleaseCommit) -> tuple[int, 
                     hint=f"close it at {page}, then run the same command again",
                 )
             return found
+        other = _first_open(client, known, lambda commit: _is_same_version(client, commit, release.manifest))
+        if other is not None:
+            raise second(client, other[0], f"{release.manifest.name} {release.manifest.version}")
         done = client.api.create_commit(
             client.repo,
             release.operations(base),
@@ -60,18 +69,53 @@ def propose(client: HubClient, base: str, release: ReleaseCommit) -> tuple[int, 
     return client.ask(f"the pull request to {client.repo}", once)
 
 
-def find_proposal(client: HubClient, is_ours: Callable[[str], bool]) -> tuple[int, str] | None:
-    """The oldest open pull request whose commit ``is_ours``, among the newest ones."""
+def second(client: HubClient, number: int, label: str) -> ReleaseRefusedError:
+    """The error for another release of the version ``label`` while the pull request ``number`` is open: of
+    the two, only one could be merged."""
+    return ReleaseRefusedError(
+        f"pull request {number} of {client.repo} is open, and proposes {label} with other files",
+        hint=f"close it at {client.endpoint}/{client.repo}/discussions/{number}, then run the same command "
+        "again; or raise version: in the recipe, and propose that",
+    )
+
+
+def is_open(client: HubClient, number: int) -> bool:
+    return _details(client, number).status in _OPEN
+
+
+def _newest(client: HubClient) -> list[tuple[int, str]]:
+    """Number and commit of the newest pull requests, the oldest of them first."""
     refs = client.ask(
         f"the pull requests of {client.repo}",
         lambda: client.api.list_repo_refs(client.repo, include_pull_requests=True),
     )
     # HfApi gives them as refs/pr/N.
     numbered = [(int(each.ref.rpartition("/")[2]), each.target_commit) for each in refs.pull_requests or []]
-    for number, commit in sorted(sorted(numbered)[-_NEWEST:]):
-        if is_ours(commit) and _details(client, number).status in _OPEN:
+    return sorted(numbered)[-_NEWEST:]
+
+
+def _first_open(
+    client: HubClient, known: list[tuple[int, str]], is_wanted: Callable[[str], bool]
+) -> tuple[int, str] | None:
+    """The first open pull request of ``known`` whose commit ``is_wanted``."""
+    for number, commit in known:
+        if is_wanted(commit) and is_open(client, number):
             return number, commit
     return None
+
+
+def _is_same_version(client: HubClient, commit: str, ours: Manifest) -> bool:
+    """Whether ``commit`` holds a manifest of the version of ``ours``."""
+    if manifests.NAME not in client.tree(commit):
+        return False
+    try:
+        raw = client.read(commit, manifests.NAME, SIZE_LIMIT)
+        there = manifests.parse(raw or b"", manifests.NAME)
+    except HubTroubleError:
+        raise
+    except TargetUnusableError:  # of somebody's own making
+        return False
+    return (there.name, there.version) == (ours.name, ours.version)
 
 
 def read_proposal(client: HubClient, number: int) -> Proposal:
