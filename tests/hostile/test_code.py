@@ -98,7 +98,7 @@ def judged(clones: Callable[[], Work]) -> Judged:
     return result
 
 
-@pytest.mark.parametrize("payload", [PICKLE, OLD_PICKLE])
+@pytest.mark.parametrize("payload", [PICKLE, OLD_PICKLE], ids=["protocol-4", "protocol-0"])
 def test_the_payload_would_have_run(payload: bytes) -> None:
     try:
         pickle.loads(payload)
