@@ -673,6 +673,17 @@ HISTORY = (
         codes={"": {"V011"}},
     ),
     PullRequest(
+        "other people who must agree",
+        lambda work: (
+            work.write(".github/CODEOWNERS", "* @mallory\n"),
+            work.write("CODEOWNERS.md", "no file that GitHub reads\n"),
+        ),
+        exit=0,
+        files=1,
+        annotations=("warning V011: .github/CODEOWNERS",),
+        codes={"": {"V011"}},
+    ),
+    PullRequest(
         "the signers removed, and unsigned evidence",
         lambda work: (work.edit("zoo.toml", SIGNERS.format("alice"), ""), work.record("second", "other")),
         exit=1,

@@ -157,6 +157,22 @@ def test_the_zoo_in_a_folder_of_a_repository_is_judged_there(clones: Callable[[]
     assert '"drafts-of-us/recipes/x.yaml"' in result.forms["sarif"]
 
 
+def test_what_may_run_the_gate_is_named_above_a_zoo_in_a_folder_too(clones: Callable[[], Work]) -> None:
+    work = clones()
+    work.git("checkout", "-q", "main")
+    work.git("read-tree", "--prefix=drafts-of-us/", "main")
+    work.git("checkout-index", "-a")
+    work.git("commit", "-qm", "moved")
+    work.git("checkout", "-qb", "other")
+    inner = Work(work.root / "drafts-of-us", work.keys)
+    work.write("src/main.py", "no file of the gate\n")
+    assert judge(inner).codes == {}
+    work.write(".github/workflows/ci.yml", "on: push\n")
+    result = judge(inner)
+    assert result.codes == {"": {"V011"}}
+    assert "is added, which may run this gate" in result.forms["text"]
+
+
 @pytest.mark.parametrize(
     "base",
     [

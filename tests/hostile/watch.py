@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import zoo
+from zoo.checkpoint.cache import cache_folder
 from zoo.ci.git import _QUIET as QUIET
 
 # The tool itself, Python and its packages, and what a package asks the system about itself.
@@ -33,9 +34,11 @@ class Seen:
     unpickled: list[str] = field(default_factory=list)
 
     def stayed_within(self, root: Path, output: Path) -> None:
-        """Read was only the zoo at ``root``, written only ``output`` and a private folder, started only git,
-        with the options that keep it quiet."""
-        strange = {path for path in self.read if not _within(path, (*_OWN, _NOWHERE, root, output))}
+        """Read was only the zoo at ``root`` and what is the tool's own, written only ``output`` and a
+        private folder, started only git, with the options that keep it quiet."""
+        cache = cache_folder()  # the user's own, of checkpoints that were scanned before
+        ours = (*_OWN, _NOWHERE, root, output, *([cache] if cache else []))
+        strange = {path for path in self.read if not _within(path, ours)}
         assert not strange, f"read outside of the zoo: {strange}"
         strange = {
             path for path in self.written if not _within(path, (output, _NOWHERE)) and path.suffix != ".pyc"

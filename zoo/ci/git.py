@@ -139,10 +139,20 @@ class Repository:
         found = self._text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return found.strip() if found else None
 
-    def entries(self, commit: str) -> Mapping[str, Entry]:
-        """Every file of ``commit`` below the zoo; links and submodules are there with their modes."""
+    def above(self, commit: str, *paths: str) -> tuple[ChangedFile, ...]:
+        """What :meth:`changed` of ``paths`` of the repository, where the zoo is a folder in it; relative to
+        the repository."""
+        top = self._text("rev-parse", "--show-toplevel") if self.prefix else None
+        if top is None:
+            return ()
+        repository = Repository(Path(top.removesuffix("\n")))
+        return repository.changed(commit, repository.entries(commit, *paths), *paths)
+
+    def entries(self, commit: str, *within: str) -> Mapping[str, Entry]:
+        """Every file of ``commit`` below the zoo, or of ``within`` it; links and submodules are there with
+        their modes."""
         found = {}
-        for line in self._run("ls-tree", "-r", "-z", commit, "--", ".").split(b"\0"):
+        for line in self._run("ls-tree", "-r", "-z", commit, "--", *(within or (".",))).split(b"\0"):
             if line:
                 words, _, path = line.partition(b"\t")
                 mode, _, blob = words.decode().split()
@@ -160,31 +170,33 @@ class Repository:
             )
         return self._run("cat-file", "blob", entry.blob)
 
-    def changed(self, commit: str, before: Mapping[str, Entry]) -> tuple[ChangedFile, ...]:
-        """What the work tree has otherwise than ``commit``, whose :meth:`entries` are ``before``: files that
-        git tracks, and new ones that it does not ignore. By path."""
+    def changed(self, commit: str, before: Mapping[str, Entry], *within: str) -> tuple[ChangedFile, ...]:
+        """What the work tree, or ``within`` it, has otherwise than ``commit``, whose :meth:`entries` are
+        ``before``: files that git tracks, and new ones that it does not ignore. By path."""
+        places = within or (".",)
         found: dict[str, Kind] = {}
         fields = self._run(
-            *("diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules", "--relative", commit, "--"),
+            *("diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules", "--relative", commit),
+            *("--", *places),
             settings=self._no_filters,
         ).split(b"\0")
         for path in map(os.fsdecode, fields[1::2]):
             if (kind := self._kind(path, before)) is not None:
                 found[path] = kind
-        new = self._run("ls-files", "--others", "--exclude-standard", "-z", "--", ".").split(b"\0")
+        new = self._run("ls-files", "--others", "--exclude-standard", "-z", "--", *places).split(b"\0")
         for path in map(os.fsdecode, filter(None, new)):
             # A repository within the repository is shown as a folder.
             if not path.endswith("/") and (kind := self._kind(path, before)) is not None:
                 found[path] = kind
-        for path, commit_of in self._submodules():
+        for path, commit_of in self._submodules(places):
             if path not in before or before[path].blob != commit_of:
                 found[path] = Kind.CHANGED if path in before else Kind.ADDED
         return tuple(ChangedFile(path, found[path]) for path in sorted(found))
 
-    def _submodules(self) -> Iterator[tuple[str, str]]:
+    def _submodules(self, places: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Path and commit of each submodule of the index. Nothing in them is looked at, and git is not asked
         whether they changed: it would run in there, under the settings of another repository."""
-        for line in self._run("ls-files", "--stage", "-z", "--", ".").split(b"\0"):
+        for line in self._run("ls-files", "--stage", "-z", "--", *places).split(b"\0"):
             if line.startswith(_SUBMODULE):
                 words, _, path = line.partition(b"\t")
                 yield os.fsdecode(path), words.split()[1].decode()

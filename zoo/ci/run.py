@@ -10,7 +10,7 @@ from zoo.ci.base import BaseZoo
 from zoo.ci.draft import Drafts
 from zoo.ci.git import Repository
 from zoo.ci.model import CiResult
-from zoo.ci.tree import Tree
+from zoo.ci.tree import GATE, Tree
 from zoo.remote.address import Remote
 from zoo.results import Report
 from zoo.workspace import Zoo
@@ -36,7 +36,8 @@ def check_change(
         changed = repository.changed(found.commit, base.entries)
         causes = affected(zoo, changed)
         looked_at = frozenset(cause.path for each in causes.values() for cause in each)
-        results = Tree(zoo, base, changed, looked_at).results()
+        above = repository.above(found.commit, *GATE)
+        results = Tree(zoo, base, changed, looked_at, above).results()
         tree = Report("change", {"files": len(changed)}, results, tool=_TOOL)
         frozen = frozenset(str(finding.where.file) for finding in tree.findings if finding.code == "V003")
         drafts = Drafts(base.policy(zoo), base, changed, frozen, remote, today, offline)

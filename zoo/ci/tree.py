@@ -24,8 +24,9 @@ from zoo.workspace import Zoo
 
 CODES = frozenset({"V003", "V004", "V005", "V006", "V011", "V013", "V014", "V015"})
 _LOG = "log.jsonl"
-# Who may change these may switch the gate off.
-_GATE = (".github/workflows/", ".github/actions/", ".pre-commit-config.yaml")
+# Who may change these may switch the gate off, or say who must agree to it.
+_OWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
+GATE = (".github/workflows", ".github/actions", ".pre-commit-config.yaml", *_OWNERS)
 # What may come to the folder of a published version.
 _ADDED = (".json", ".json.sig")
 _APPEND = "the log is append-only; restore the lines, and add new ones at the end"
@@ -34,12 +35,13 @@ _APPEND = "the log is append-only; restore the lines, and add new ones at the en
 @dataclass(frozen=True)
 class Tree:
     """``head``: the zoo of the change under its own settings. ``changed``: all its files; ``used``: those
-    that a recipe depends on."""
+    that a recipe depends on; ``above``: files of the gate, where the zoo is a folder of the repository."""
 
     head: Zoo
     base: BaseZoo
     changed: tuple[ChangedFile, ...]
     used: frozenset[str]
+    above: tuple[ChangedFile, ...] = ()
 
     def results(self) -> tuple[CheckResult, ...]:
         ours = self._of_zoo()
@@ -189,15 +191,24 @@ class Tree:
             if changed.path in keys:
                 message = f"the key of signer {quoted(keys[changed.path])} is {changed.kind}"
                 yield Finding(message, hint, Where(changed.path), code="V011")
-            elif changed.path.startswith(_GATE):
-                message = f"{quoted(changed.path)} is {changed.kind}, which may run this gate"
-                yield Finding(message, "read it as code that will run", Where(changed.path), code="V011")
+            elif any(changed.path == each or changed.path.startswith(f"{each}/") for each in GATE):
+                yield _of_gate(changed, Where(changed.path))
+        for changed in self.above:
+            yield _of_gate(changed, Where())
 
     def _setting_line(self, name: str) -> int | None:
         """The line of a setting, for a reader; the first that begins with its name."""
         words = {"signers": ("signers", "trust", "[tool.zoo.trust", "[trust", "[[")}.get(name, (name,))
         lines = self.head.settings_file.read_text(errors="replace").splitlines()
         return next((i for i, line in enumerate(lines, 1) if line.strip().startswith(words)), None)
+
+
+def _of_gate(changed: ChangedFile, where: Where) -> Finding:
+    if changed.path in _OWNERS:
+        message = f"{quoted(changed.path)} is {changed.kind}, which says who must agree to a change"
+        return Finding(message, "ask those who own it now", where, code="V011")
+    message = f"{quoted(changed.path)} is {changed.kind}, which may run this gate"
+    return Finding(message, "read it as code that will run", where, code="V011")
 
 
 def _is_record(path: str) -> bool:

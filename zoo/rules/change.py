@@ -153,10 +153,11 @@ def evidence_not_by_a_signer() -> None:
 
 @reported("V011", "settings-changed", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
 def settings_changed() -> None:
-    """The change edits what the zoo trusts: its settings, the key of a signer, or what runs this gate.
+    """The change edits what the zoo trusts: settings, keys of signers, what runs this gate, code owners.
 
-    What it does: Compares every setting, the files of the keys, and the workflows of GitHub with the base.
-    The change itself is judged by the settings of the base.
+    What it does: Compares every setting, the files of the keys, the workflows of GitHub and CODEOWNERS with
+    the base; the last two also where the zoo is a folder of its repository. The change itself is judged by
+    the settings of the base.
     Why is this bad: It may be right; but after the merge other servers are contacted and other people are
     believed.
     Example: endpoints = ["https://hub.example.com"]

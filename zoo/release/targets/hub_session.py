@@ -60,6 +60,8 @@ def set_up(endpoint: str, patience: float) -> None:
     if endpoint != HUB:
         # Xet is the Hub's alone. The client would ask for it anywhere, and fail; it reads this at each call.
         constants.HF_HUB_DISABLE_XET = True
+        # With telemetry the client asks huggingface.co, whatever the endpoint, for a list to name itself by.
+        constants.HF_HUB_DISABLE_TELEMETRY = True
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # its warnings show signed addresses
     if not sys.stderr.isatty():
         disable_progress_bars()
