@@ -142,14 +142,19 @@ def test_a_repository_within_the_zoo_is_not_entered(clones: Callable[[], Work]) 
     assert MARKER.exists()
 
 
-def test_the_zoo_in_a_folder_of_a_repository_is_judged_there(clones: Callable[[], Work]) -> None:
-    work = clones()
+def in_a_folder(work: Work) -> Work:
+    """The zoo once more, in a folder of its own repository, which main has."""
     work.git("checkout", "-q", "main")
     work.git("read-tree", "--prefix=drafts-of-us/", "main")
     work.git("checkout-index", "-a")
     work.git("commit", "-qm", "moved")
     work.git("checkout", "-qb", "other")
-    inner = Work(work.root / "drafts-of-us", work.keys)
+    return Work(work.root / "drafts-of-us", work.keys)
+
+
+def test_the_zoo_in_a_folder_of_a_repository_is_judged_there(clones: Callable[[], Work]) -> None:
+    work = clones()
+    inner = in_a_folder(work)
     inner.write("recipes/x.yaml", "name: &a x\n")
     work.write("recipes/y.yaml", "name: &a x\n")  # of another zoo, above
     result = judge(inner)
@@ -159,12 +164,7 @@ def test_the_zoo_in_a_folder_of_a_repository_is_judged_there(clones: Callable[[]
 
 def test_what_may_run_the_gate_is_named_above_a_zoo_in_a_folder_too(clones: Callable[[], Work]) -> None:
     work = clones()
-    work.git("checkout", "-q", "main")
-    work.git("read-tree", "--prefix=drafts-of-us/", "main")
-    work.git("checkout-index", "-a")
-    work.git("commit", "-qm", "moved")
-    work.git("checkout", "-qb", "other")
-    inner = Work(work.root / "drafts-of-us", work.keys)
+    inner = in_a_folder(work)
     work.write("src/main.py", "no file of the gate\n")
     assert judge(inner).codes == {}
     work.write(".github/workflows/ci.yml", "on: push\n")
