@@ -70,3 +70,18 @@ def test_a_place_that_does_not_exist_is_no_zoo(tmp_path: Path) -> None:
     for place in (tmp_path / "nowhere" / "x", tmp_path / "file"):
         with pytest.raises(NotAZooError):
             find_zoo(place)
+
+
+def test_a_folder_that_is_not_there_is_no_zoo_by_that_reason(tmp_path: Path) -> None:
+    with pytest.raises(NotAZooError) as caught:
+        find_zoo(tmp_path / "nowhere")
+    assert caught.value.message.endswith('nowhere" does not exist')
+
+
+def test_recipes_without_settings_are_a_zoo_that_lost_its_zoo_toml(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "a.yaml").write_text("recipe: 1\n")
+    with pytest.raises(NotAZooError) as caught:
+        find_zoo(tmp_path)
+    assert caught.value.message.endswith("has recipes/, and no settings: zoo.toml is not there")
+    assert caught.value.hint.startswith("restore zoo.toml")

@@ -265,7 +265,7 @@ def _token_user(hub: str, timeout: float, where: str) -> Item:
     from zoo.release.targets.hub_client import HubClient
 
     try:
-        address = str(parse_url(hub, "the endpoint")).rstrip("/")
+        address = str(parse_url(hub, _endpoint(hub))).rstrip("/")
         client = HubClient(address, "", timeout, lambda _: None)
         client.check_token()
         user = str(client.ask("the user of the token", client.api.whoami)["name"])
@@ -273,6 +273,13 @@ def _token_user(hub: str, timeout: float, where: str) -> Item:
         said = (error.message, error.hint) if isinstance(error, ZooError) else ("it named no user", "")
         return Item("hub", "token", State.BROKEN, f"found {where}; {said[0]}", said[1])
     return Item("hub", "token", State.OK, f"found {where}; it is the token of {user} at {address}")
+
+
+def _endpoint(url: str) -> str:
+    """What a person would mend where ``url`` is wrong."""
+    from huggingface_hub import constants
+
+    return "HF_ENDPOINT" if url == constants.ENDPOINT else "the endpoint"
 
 
 def _host(host: str, timeout: float, online: bool) -> Item:
@@ -286,7 +293,7 @@ def _host(host: str, timeout: float, online: bool) -> Item:
     from zoo.remote.client import httpx, new_client
 
     try:
-        url = parse_url(host, "the endpoint")
+        url = parse_url(host, _endpoint(host))
         with new_client() as client, client.stream("GET", url, timeout=timeout) as answer:
             return Item("hub", host, State.OK, f"answers (HTTP {answer.status_code})")
     except UnreadableError as error:

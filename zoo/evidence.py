@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,14 @@ SCHEMA = "evidence/1"
 GATE = "gate/"
 # A record of 1,000 results with their histograms stays well below this.
 SIZE_LIMIT = 1024 * 1024
+_VALUES = 50_000  # the record of 24 served prompts has 4,000
+_ERRORS = 10
 # An accept length is stored with at least this precision, whatever its last printed digit.
 _ROUNDING = 0.005
 _FILE = re.compile(r"(replay|smoke|reference|bench|calibration)-([a-z0-9][a-z0-9._-]*)\.json")
+# Why a record of other bytes, or one without a signature, does not count.
+_OTHER_BYTES = "it was made for another checkpoint"
+UNSIGNED = "it is not signed, and this zoo has signers"
 _ON_PROFILE = frozenset({"smoke", "bench"})
 # A list of numbers as the json module writes it: one a line, where a thousand token ids fit on a few.
 _NUMBERS = re.compile(r"\[\n\s+[-0-9][-0-9.e+,\s]*\]")
@@ -60,7 +66,8 @@ class Result:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One record. ``stale`` says why it does not count here; "" if it does. ``signed_by``: the signer
-    that the zoo trusts and whose signature lies beside it, or "". Times are UTC, ``2026-11-30T18:00:00Z``.
+    that the zoo trusts and whose signature lies beside it, or "". ``unseen``: it does not count only because
+    nothing here can check that signature. Times are UTC, ``2026-11-30T18:00:00Z``.
 
     ``measured`` may hold anything with a name; four names have a meaning that is checked:
     ``accept_histogram`` (entry k: verify steps that accepted k draft tokens), ``verify_steps``,
@@ -82,6 +89,7 @@ class Evidence:
     results: tuple[Result, ...]
     stale: str = ""
     signed_by: str = ""
+    unseen: bool = False
 
     @property
     def name(self) -> str:
@@ -91,6 +99,8 @@ class Evidence:
     @property
     def by(self) -> str:
         """Who stands behind it, in words."""
+        if self.unseen:
+            return "with a signature that was not checked"
         return f"signed by {self.signed_by}" if self.signed_by else "by the author, unsigned"
 
     @property
@@ -156,19 +166,25 @@ def evidence_folder(zoo: Zoo, recipe: Recipe) -> Path:
     return zoo.release_folder(recipe.name, recipe.version) / "evidence"
 
 
+def file_of(recipe: Recipe, record: str) -> str:
+    """The file of a record, as a person in the root of the zoo types it."""
+    return f"release/{recipe.name}/{recipe.version}/evidence/{record}.json"
+
+
 def load_evidence(
-    zoo: Zoo, recipe: Recipe, checkpoint_digest: str | None = None
+    zoo: Zoo, recipe: Recipe, checkpoint_digest: str | None = None, *, lenient: bool = False
 ) -> tuple[tuple[Evidence, ...], tuple[Finding, ...]]:
     """All evidence of the recipe's version, by file name, and what is wrong with files that are refused
     (K005, K006).
 
     With ``checkpoint_digest``, a record of other bytes is stale. A record whose basis is not the recipe's
     present one is always stale; so is a smoke test on other hardware or of another target, and a record that
-    nobody of the zoo's signers has signed, where it has any.
+    nobody of the zoo's signers has signed, where it has any. With ``lenient``, a record whose signature
+    nothing here can check is stale and ``unseen``; whoever asks must then say "not checked".
 
     Raises:
-        ZooError: the key of a signer cannot be used, or nothing here can check signatures; the weights of a
-            target in the zoo cannot be read.
+        MissingLibraryError: nothing here can check signatures, and not ``lenient``.
+        ZooError: the key of a signer cannot be used; the weights of a target in the zoo cannot be read.
     """
     found: list[Finding] = []
     records: list[Evidence] = []
@@ -189,12 +205,35 @@ def load_evidence(
         found += problems
         if record is not None and not problems:
             if zoo.signers:
-                from zoo.trust.policy import signer_of
-
-                signer, refusal = signer_of(zoo, path)
-                record, stale = replace(record, signed_by=signer), stale or refusal
+                record = _signed(record, zoo, path, stale, lenient=lenient)
+                stale = stale or record.stale
             records.append(replace(record, stale=stale))
     return tuple(records), tuple(found)
+
+
+def bound_to(evidence: Iterable[Evidence], checkpoint_digest: str) -> tuple[Evidence, ...]:
+    """``evidence`` with the records of other bytes stale."""
+    return tuple(
+        each
+        if each.checkpoint_digest == checkpoint_digest
+        else replace(each, stale=_OTHER_BYTES, unseen=False)
+        for each in evidence
+    )
+
+
+def _signed(record: Evidence, zoo: Zoo, path: Path, stale: str, *, lenient: bool) -> Evidence:
+    """The record with its signer or, in ``stale``, why there is none. ``stale``: why it does not count
+    anyway."""
+    from zoo.trust.library import MissingLibraryError
+    from zoo.trust.policy import signer_of, unseen
+
+    try:
+        signer, refusal = signer_of(zoo, path)
+    except MissingLibraryError as error:
+        if not lenient:
+            raise
+        return replace(record, stale=unseen(error), unseen=not stale)
+    return replace(record, signed_by=signer, stale=refusal)
 
 
 def evidence_files(zoo: Zoo, folder: Path) -> list[Path]:
@@ -213,7 +252,7 @@ def read_evidence(
         return None, (_refused(shown, message, "name it by its kind and subject, e.g. replay-held-out.json"),)
     if root is not None and not path.resolve().is_relative_to(root.resolve()):
         return None, (_refused(shown, "a link that leads out of the zoo", "put the file itself here"),)
-    data, findings = read_json(path, shown, _CODES, size_limit=SIZE_LIMIT)
+    data, findings = read_json(path, shown, _CODES, size_limit=SIZE_LIMIT, values=_VALUES)
     if data is None or findings:
         return None, findings
     problems = _problems(data, shown)
@@ -255,7 +294,7 @@ def basis_of(recipe: Recipe, kind: str, subject: str, inputs: Mapping[str, Any])
 
 def _stale(record: Evidence, recipe: Recipe, checkpoint_digest: str | None) -> str:
     if checkpoint_digest is not None and record.checkpoint_digest != checkpoint_digest:
-        return "it was made for another checkpoint"
+        return _OTHER_BYTES
     basis = basis_of(recipe, record.kind, record.subject, record.inputs)
     if basis is None:
         return f"the recipe declares no profile {record.subject}"
@@ -280,14 +319,16 @@ def _problems(data: Mapping[str, Any], shown: str) -> tuple[Finding, ...]:
     """What contradicts the schema; if nothing does, what contradicts arithmetic."""
     from zoo.schemas import validator
 
-    errors = sorted(validator("evidence-1").iter_errors(data), key=lambda error: error.json_path)
+    # Not all of them: a record of one megabyte can have a hundred thousand.
+    errors = list(islice(validator("evidence-1").iter_errors(data), _ERRORS))
+    errors.sort(key=lambda error: error.json_path)
     hint = "record the check again with this version of zoo"
     if errors:
         return tuple(
             _refused(
                 shown, f"{printable(error.json_path, limit=100)}: {printable(error.message, limit=200)}", hint
             )
-            for error in errors[:10]
+            for error in errors
         )
     return _contradictory(_impossible(data), shown)
 

@@ -72,7 +72,8 @@ def _with_target(subject: Subject, zoo: Zoo | None, named: str | None, sources: 
     elif zoo is not None and file is not None and _is_folder(zoo, file.repo.path):
         path, source = zoo.root / file.repo.path, file.repo.path
     else:
-        reason = "the target is not here; give its folder or config.json with --target"
+        name = "SOURCE" if subject.recipe is None else subject.recipe.name
+        reason = f"the target is not here; zoo verify {name} --target FOLDER (or config.json) compares it"
         return _without(subject, "target", reason, required=False)
     if is_remote(source):
         # Only what it is, not its tokens: its tables have gigabytes.

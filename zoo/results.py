@@ -31,6 +31,11 @@ class Outcome(StrEnum):
     NOT_CHECKED = "not_checked"
 
 
+def of_these_bytes(recipe: str) -> str:
+    """What would say whether a record of evidence was made with the bytes that a recipe has now."""
+    return f"zoo verify {recipe} --deep says whether it was with these bytes"
+
+
 def no_evidence(gate: str) -> str:
     """Why a gate was not checked for which there is no record at all, in the words of a manifest."""
     return f"no {gate} evidence for this checkpoint"

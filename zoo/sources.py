@@ -60,17 +60,18 @@ def local_folder(zoo: Zoo | None, source: str) -> Path:
     Raises:
         UnreadableError: the source is not a local folder.
     """
+    then = "name that folder instead" if zoo is None else "add --checkpoint FOLDER"
     if source.startswith("hf://"):
         repo, _, revision = source.removeprefix("hf://").partition("@")
         pin = f" --revision {revision}" if revision else ""
         raise UnreadableError(
             f"{quoted(source)} is on the Hub, and this command reads local folders only",
-            hint=f"run: hf download {printable(repo + pin)} --local-dir FOLDER; then add --checkpoint FOLDER",
+            hint=f"run: hf download {printable(repo + pin)} --local-dir FOLDER; then {then}",
         )
     if is_remote(source):
         raise UnreadableError(
             f"{quoted(source)} is remote, and this command reads local folders only",
-            hint="download it and add --checkpoint FOLDER",
+            hint=f"download it, then {then}",
         )
     path = Path(source).expanduser()
     return path if zoo is None or path.is_absolute() else zoo.root / path

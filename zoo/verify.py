@@ -127,7 +127,11 @@ def _open(
     source = loaded.recipe.checkpoint.source
     try:
         if source == UNKNOWN:
-            raise UnreadableError("the recipe's source is unknown", hint="add --checkpoint FOLDER")
+            raise UnreadableError(
+                "the recipe's source is unknown",
+                hint="state it (checkpoint.source: ./FOLDER in the zoo, or hf://owner/name@revision); or "
+                f"check a folder: zoo verify {loaded.recipe.name} --checkpoint FOLDER",
+            )
         return sources.open(source, zoo=zoo)
     except UnreadableError as error:
         missing["checkpoint"] = Absent(f"{error.message}: {error.hint}")
@@ -140,13 +144,15 @@ def _open_base(
     """The base draft: the folder that the user named, or a folder of the zoo that the recipe names."""
     if named is not None:
         return sources.open(named)
-    base = loaded.recipe.base if loaded.recipe is not None else None
-    if base is None:
+    recipe = loaded.recipe
+    base = recipe.base if recipe is not None else None
+    if recipe is None or base is None:
         missing["base"] = Absent("the recipe names no base draft", required=False)
     elif base.repo.startswith("./") and (zoo.root / base.repo).is_dir():
         return sources.open(base.repo, zoo=zoo)
     else:
-        missing["base"] = Absent("the base draft is not here; give its folder with --base", required=False)
+        reason = f"the base draft is not here; zoo verify {recipe.name} --base FOLDER compares it"
+        missing["base"] = Absent(reason, required=False)
     return None
 
 
@@ -180,7 +186,7 @@ def _evidence(zoo: Zoo, recipe: Recipe, subject: Subject) -> tuple[tuple[Evidenc
         return (), ()
     from zoo.evidence import load_evidence
 
-    return load_evidence(zoo, recipe, _digest(subject))
+    return load_evidence(zoo, recipe, _digest(subject), lenient=True)
 
 
 def _verify(subject: Subject, facts: dict[str, Any], level: Level, strict: bool) -> Verification:

@@ -101,6 +101,16 @@ def find_zoo(start: Path) -> Zoo:
                     signers=_signers(file, settings.get("trust")),
                     severity=_severity(file, settings.get("severity", {})),
                 )
+    if not folder.exists():
+        raise NotAZooError(
+            f"{quoted(str(folder))} does not exist",
+            hint="check --zoo FOLDER or the variable ZOO, or make a new zoo with: zoo init FOLDER",
+        )
+    if any((folder / "recipes").glob("*.yaml")):
+        raise NotAZooError(
+            f"{quoted(str(folder))} has recipes/, and no settings: zoo.toml is not there",
+            hint="restore zoo.toml: whom the zoo trusts is in it",
+        )
     raise NotAZooError(
         f"{quoted(str(folder))} is not inside a zoo",
         hint="run the command inside one, name it with --zoo FOLDER, or make a new one with: zoo init FOLDER",

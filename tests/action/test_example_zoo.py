@@ -77,7 +77,11 @@ def test_records_of_the_draft_are_signed_committed_judged_and_pushed(measured: D
     env = asked(measured)
     key = (measured.work.keys / "release.pem").read_text()
     secrets = {"secrets.ZOO_SIGNING_KEY": key, "github.token": "ghs_notatoken"}
-    names = ("Take over records of this draft, and nothing else", "Sign them", "Render the card, and commit")
+    names = (
+        "Take over records of this version, and nothing else",
+        "Sign them",
+        "Render the card, and commit",
+    )
     for name in (*names, "Judge the result", "Push the branch"):
         ran = measured.run_in("measure", "sign", name, env=env, **secrets)
         assert ran.status == 0, f"{name}\n{ran.log}"
@@ -117,13 +121,14 @@ def test_nothing_but_records_is_taken_out_of_the_artifact(measured: Desk) -> Non
     paths = (
         "release/other/0.1.0/evidence/replay-held-out.json",
         "release/example-draft/0.1.0/README.md",
+        "release/example-draft/9.9.9/evidence/replay-held-out.json",
         "release/example-draft/0.1.0/evidence/replay-held-out.json.sig",
         "release/example-draft/../../.git/evidence/config.json",
         ".git/hooks/pre-commit",
         "release/example-draft/0.1.0/evidence/a\n::error::x.json",
         "release/example-draft/0.1.0/evidence/$(touch pwned).json",
     )
-    env, name = asked(measured), "Take over records of this draft, and nothing else"
+    env, name = asked(measured), "Take over records of this version, and nothing else"
     for path in paths:
         place = measured.temp / "evidence" / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +137,7 @@ def test_nothing_but_records_is_taken_out_of_the_artifact(measured: Desk) -> Non
         place.unlink()
         assert ran.status == 1, path
         assert [each.name for each in ran.commands] == ["error"], path
-        assert ran.commands[0].data.startswith("this is no record of the draft")
+        assert ran.commands[0].data.startswith("this is no record of this version")
     assert not list(measured.temp.parent.rglob("pwned"))
     assert not (measured.workspace / RECORD).exists()
     assert measured.run_in("measure", "sign", name, env=env).status == 0
@@ -141,7 +146,7 @@ def test_nothing_but_records_is_taken_out_of_the_artifact(measured: Desk) -> Non
 def test_a_link_in_the_artifact_or_on_the_way_of_a_record_ends_the_job(
     measured: Desk, tmp_path: Path
 ) -> None:
-    name = "Take over records of this draft, and nothing else"
+    name = "Take over records of this version, and nothing else"
     link = measured.temp / "evidence" / RECORD.replace("held-out", "linked")
     link.symlink_to("/etc/passwd")
     assert measured.run_in("measure", "sign", name, env=asked(measured)).status == 1
@@ -160,7 +165,7 @@ def test_a_record_that_is_not_of_these_bytes_is_signed_and_does_not_pass(measure
     document["results"][0]["measured"]["accept_length"] = 9.9
     record.write_text(json.dumps(document))
     key = (measured.work.keys / "release.pem").read_text()
-    for name in ("Take over records of this draft, and nothing else", "Sign them"):
+    for name in ("Take over records of this version, and nothing else", "Sign them"):
         ran = measured.run_in(
             "measure", "sign", name, env=asked(measured), **{"secrets.ZOO_SIGNING_KEY": key}
         )

@@ -50,7 +50,7 @@ def test_the_very_first_commit_is_judged_too(work: Work) -> None:
     ran = hook(work)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "against nothing" in ran.stdout
-    assert "example-draft 0.1.0  added" in ran.stdout
+    assert "example-draft 0.1.0  recipe added" in ran.stdout
     work.edit("release/example-draft/0.1.0/README.md", "# An example draft", "# The best draft")
     ran = hook(work)
     assert ran.returncode == 1

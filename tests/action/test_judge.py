@@ -101,6 +101,16 @@ def test_a_zoo_in_a_folder_of_the_workspace_is_annotated_from_the_root_of_the_re
     assert f"my drafts/{RECIPE}" in {each.properties.get("file") for each in ran.annotations("error")}
 
 
+def test_a_folder_that_is_no_zoo_is_told_of_the_input_that_names_one(desk: Desk) -> None:
+    desk.propose()
+    ran = desk.judge(folder=".", where=desk.workspace.parent)
+    assert ran.status == 2
+    [error] = ran.annotations("error")
+    assert "is not inside a zoo" in error.data
+    assert "the input zoo names its folder in the workspace" in error.data
+    assert "the input zoo names its folder" in ran.summary
+
+
 def test_no_code_of_the_pull_request_runs_even_where_it_is_called_like_the_tool(desk: Desk) -> None:
     for module in ("zoo/__init__", "zoo/__main__", "click", "sitecustomize", "usercustomize", "pip"):
         desk.work.write(f"{module}.py", "open('pwned', 'w').close()\nraise SystemExit(0)\n")
@@ -162,3 +172,89 @@ def test_files_with_hostile_names_say_nothing_to_the_runner(desk: Desk) -> None:
     }
     assert "pwned.json" not in {line.strip() for line in ran.summary.splitlines()}
     assert not list(desk.temp.parent.rglob("pwned"))
+
+
+def stand_in(desk: Desk, script: str) -> None:
+    """What stands where the tool is installed, instead of it: a script of a shell. $json: the file that it is
+    told to write, as JSON."""
+    venv = desk.temp / "draft-zoo" / "venv"
+    if venv.is_symlink():
+        venv.unlink()
+    python = venv / "bin" / "python"
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.write_text(f'#!/bin/sh\nfor json; do :; done\njson="${{json#json=}}"\n{script}\n')
+    python.chmod(0o755)
+    desk.workspace.mkdir(exist_ok=True)
+
+
+def test_no_verdict_is_red_even_where_the_tool_ends_well(desk: Desk) -> None:
+    for written in ("", ': > "$json"'):
+        stand_in(desk, f"echo all is well; {written}\nexit 0")
+        for setting in ("fail", "pass"):
+            ran = desk.judge(not_checked=setting)
+            assert ran.status == 2, (written, setting)
+            [error] = ran.annotations("error")
+            assert error.data == "zoo ci ended with exit status 0 and said nothing"
+            assert not ran.outputs.keys() & FORMS.keys()
+            assert ran.summary.startswith("## Draft zoo: could not check\n")
+
+
+def test_an_exit_status_that_nobody_knows_is_red(desk: Desk) -> None:
+    for status in (3, 130, 137):
+        stand_in(desk, f"exit {status}")
+        ran = desk.judge(not_checked="pass")
+        assert (ran.status, ran.outputs["verdict"]) == (status, "not checked")
+
+
+def test_whatever_the_log_says_is_no_command_to_the_runner(desk: Desk) -> None:
+    """And what ends that is another word in each run."""
+    hostile = ["::error::x", "::add-mask::e", "  ::set-output name=verdict::passed", "##[error]x", "::end::"]
+    stand_in(desk, "\n".join([*(f"echo '{each}'; echo '{each}' >&2" for each in hostile), "exit 2"]))
+    words = set()
+    for _ in range(2):
+        ran = desk.judge()
+        lines = ran.log.splitlines()
+        assert all(lines.count(each) == 2 for each in hostile)
+        assert [each.name for each in ran.commands] == ["group", "endgroup", "error"]
+        begin = lines.index("::group::zoo ci") + 1
+        word = lines[begin].removeprefix("::stop-commands::")
+        end = lines.index(f"::{word}::")
+        assert max(i for i, line in enumerate(lines) if line in hostile) < end
+        assert lines[end + 1] == "::endgroup::"
+        words.add(word)
+    assert len(words) == 2
+    assert all(len(set(word)) > 4 and len(word) >= 32 and word.isalnum() for word in words)
+
+
+def test_what_the_tool_said_at_last_is_one_annotation_with_all_its_lines(desk: Desk) -> None:
+    stand_in(desk, "printf 'one 100%%0A\\r::warning::two\\n# three\\n\\n::error::four\\n' >&2\nexit 2")
+    ran = desk.judge()
+    assert ran.status == 2
+    assert [each.name for each in ran.commands] == ["group", "endgroup", "error"]
+    [error] = ran.annotations("error")
+    assert error.data == "one 100%0A\r::warning::two\n# three\n\n::error::four"
+
+
+def test_what_the_tool_said_at_last_is_code_in_the_summary(desk: Desk) -> None:
+    lines = ["# one", "", "<b>two</b>", "- three"]
+    stand_in(desk, "\n".join([*(f"echo '{line}' >&2" for line in lines), "exit 2"]))
+    shown = "".join(f"    {line}\n" for line in lines)
+    assert desk.judge().summary == f"## Draft zoo: could not check\n\n{shown}"
+
+
+def test_an_error_is_red_also_where_another_draft_could_not_be_checked(desk: Desk) -> None:
+    text = desk.work.read(RECIPE)
+    far = text.replace("example-draft", "far-draft").replace(
+        "./drafts/far-draft", "hf://acme/draft@" + "0" * 40
+    )
+    desk.work.write("recipes/far-draft.yaml", far)
+    desk.work.card("far-draft")
+    desk.work.edit(RECIPE, "tensors: 14", "tensors: 15")
+    desk.propose()
+    ran = desk.judge(not_checked="pass")
+    assert (ran.status, ran.outputs["verdict"], ran.outputs["status"]) == (1, "failed", "1")
+    result = json.loads(Path(ran.outputs["json"]).read_text())
+    assert {each["name"]: each["verdict"] for each in result["drafts"]} == {
+        "example-draft": "failed",
+        "far-draft": "not checked",
+    }

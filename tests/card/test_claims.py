@@ -13,7 +13,7 @@ from zoo.card.claims import claimed, judge, value_text
 from zoo.card.metadata import problems
 from zoo.card.render import render_card
 from zoo.card.standing import Standing
-from zoo.evidence import load_evidence
+from zoo.evidence import UNSIGNED, load_evidence
 from zoo.recipe.model import Claim
 from zoo.results import Outcome
 from zoo.rules import Level, Subject
@@ -252,3 +252,13 @@ def test_a_known_base_is_named_as_the_model_that_was_fine_tuned(edited: Any, kim
 def test_every_rule_is_documented_under_the_fixed_headings(code: str) -> None:
     sections = RULES[code].sections
     assert {"What it does", "Why is this bad", "Example", "Use instead", "Since"} <= set(sections)
+
+
+def test_a_record_that_is_only_unsigned_is_to_be_signed(edited: Any) -> None:
+    recipe = edited(_measured(3.7))
+    subject = Subject(recipe=recipe, checkpoint=None, evidence=(replace(record(recipe), stale=UNSIGNED),))
+    (finding,) = RULES["K004"].check(subject)
+    name = subject.evidence[0].name if subject.evidence else ""
+    assert finding.hint == (
+        f"sign it: zoo sign release/{recipe.name}/{recipe.version}/evidence/{name}.json --key KEY"
+    )

@@ -89,7 +89,7 @@ def test_a_wrong_template_is_one_clear_error(kimi_zoo: Zoo, kimi: Recipe, text: 
     with pytest.raises(TemplateError) as caught:
         render_card(kimi_zoo, kimi)
     assert expected in caught.value.message
-    assert caught.value.hint
+    assert "zoo/card.md.j2" in caught.value.hint or "larger than" in expected
 
 
 def nested(begin: str, end: str, times: int, inside: str = "") -> str:

@@ -158,3 +158,17 @@ def test_state_of_git_and_of_downloads_is_not_part_of_a_checkpoint(tmp_path: Pat
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert list(list_files(tmp_path).files) == [".cache/other"]
+
+
+def test_weights_of_another_format_are_named_where_safetensors_are_missing(tmp_path: Path) -> None:
+    good_draft(tmp_path)
+    (tmp_path / WEIGHTS).rename(tmp_path / "pytorch_model.bin")
+    (finding,) = (each for each in open_checkpoint(tmp_path, "draft").findings if each.code == "F001")
+    assert finding.message == 'the folder has no *.safetensors file, but "pytorch_model.bin"'
+
+
+def test_a_syntax_error_of_config_json_says_to_mend_that_place(tmp_path: Path) -> None:
+    good_draft(tmp_path)
+    (tmp_path / "config.json").write_text('{"a": 1,}')
+    (finding,) = open_checkpoint(tmp_path, "draft").findings
+    assert (finding.code, finding.hint, finding.where.line) == ("C002", "mend the JSON at this place", 1)

@@ -41,6 +41,7 @@ class PullRequest:
 
 ENDPOINT = "https://169.254.169.254"
 BLOCK = "block_size: 4"
+GATE = "gates: {replay: {}}"
 
 
 def new_draft(work: Work, text: str | None = None) -> None:
@@ -130,6 +131,13 @@ def replace_recipe_by_a_cycle(work: Work) -> None:
     work.write("recipes/tiny.yaml", "extends: second\n" + work.read("recipes/tiny.yaml"))
 
 
+def rename_tiny(work: Work) -> None:
+    work.write("recipes/renamed.yaml", work.read("recipes/tiny.yaml").replace("name: tiny", "name: renamed"))
+    work.remove("recipes/tiny.yaml")
+    work.edit("recipes/second.yaml", "extends: tiny", "extends: renamed")
+    work.card("renamed")
+
+
 def release_second(work: Work) -> None:
     work.zoo("release", "second", "--push")
 
@@ -138,6 +146,10 @@ def claim(work: Work) -> None:
     text = "claims:\n  - {metric: accept_length, value: 9.0, source: measured, evidence: replay-nobody}\n"
     work.write("recipes/fourth.yaml", work.read("recipes/fourth.yaml") + text)
     work.card("fourth")
+
+
+def ask_second(work: Work) -> None:
+    work.write("recipes/second.yaml", work.read("recipes/second.yaml") + GATE + "\n")
 
 
 def waive(work: Work) -> None:
@@ -585,6 +597,37 @@ HISTORY = (
         codes={"fourth": {"K004"}},
     ),
     PullRequest(
+        "a gate that the recipe asks for and nobody ran",
+        lambda work: (work.edit("recipes/fourth.yaml", "gates: {}", GATE), work.card("fourth")),
+        exit=0,
+        files=2,
+        rows=("fourth | changed | 1.0.0 | passed | 0 | 1 | none",),
+        annotations=("warning V016 fourth: recipes/fourth.yaml > gates:",),
+        codes={"fourth": {"V016"}},
+    ),
+    PullRequest(
+        "a gate that the recipe asks for and a record answers",
+        lambda work: (ask_second(work), work.card("second")),
+        exit=0,
+        files=1,
+        rows=("second | changed | 0.1.0 | passed | 0 | 0 | 1 of 1 count",),
+    ),
+    PullRequest(
+        "changed weights with the signed record and the card of the old ones",
+        lambda work: (ask_second(work), work.weights("drafts/second", 3)),
+        exit=1,
+        files=2,
+        rows=("second | changed | 0.1.0 | failed | 2 | 2 | 0 of 1 count",),
+        annotations=(
+            "error K004 second: recipes/second.yaml > - {metric:",
+            "error K001 second: release/second/0.1.0/README.md > | Accept length |",
+            "warning V008 second: release/second/0.1.0/evidence/replay-held-out.json",
+            "warning V016 second: recipes/second.yaml > gates:",
+        ),
+        codes={"second": {"K001", "K004", "V008", "V016"}},
+        base="signed",
+    ),
+    PullRequest(
         "a waiver",
         waive,
         exit=0,
@@ -619,10 +662,67 @@ HISTORY = (
         ),
         annotations=(
             "error R010 second: recipes/second.yaml > extends: tiny",
+            "warning V018: recipes/tiny.yaml",
             "warning not-checked second",
             "warning not-checked second",
         ),
-        codes={"second": {"R010"}},
+        codes={"": {"V018"}, "second": {"R010"}},
+    ),
+    PullRequest(
+        "a recipe without releases removed",
+        lambda work: work.remove("recipes/fourth.yaml"),
+        exit=0,
+        files=1,
+        rows=("fourth | removed | 1.0.0 → none | passed | 0 | 0 | none",),
+    ),
+    PullRequest(
+        "a published recipe renamed, with its repository and its version",
+        rename_tiny,
+        exit=0,
+        files=4,
+        rows=(
+            "renamed | added | 1.0.0 | passed | 0 | 0 | none",
+            "second | changed | 0.1.0 | passed | 0 | 0 | 1 of 1 count",
+            "tiny | removed | 1.0.0 → none | passed | 0 | 0 | none",
+        ),
+        annotations=("warning V018: recipes/tiny.yaml",),
+        codes={"": {"V018"}},
+    ),
+    PullRequest(
+        "a second recipe with the repository of another one",
+        lambda work: (good_new_draft(work), work.edit("recipes/fifth.yaml", "tests/fifth", "tests/fourth")),
+        exit=1,
+        files=5,
+        rows=("fifth | added | 1.0.0 | failed | 1 | 0 | none",),
+        annotations=(
+            "error K001 fifth: release/fifth/1.0.0/README.md > --speculative-draft-model-path",
+            "error V017: recipes/fifth.yaml > repo: zoo-tests/fourth",
+        ),
+        codes={"": {"V017"}, "fifth": {"K001"}},
+    ),
+    PullRequest(
+        "a repository that a recipe inherits and does not replace",
+        lambda work: work.edit("recipes/second.yaml", "repo: zoo-tests/second\n", ""),
+        exit=1,
+        files=1,
+        rows=("second | changed | 0.1.0 | failed | 1 | 0 | 1 of 1 count",),
+        annotations=(
+            "error K001 second: release/second/0.1.0/README.md > --speculative-draft-model-path",
+            "error V017: recipes/second.yaml > extends: tiny",
+        ),
+        codes={"": {"V017"}, "second": {"K001"}},
+    ),
+    PullRequest(
+        "another title of a published version",
+        lambda work: work.edit("recipes/tiny.yaml", "title: A tiny draft", "title: A good draft"),
+        exit=0,
+        files=1,
+        rows=(
+            "second | unchanged | 0.1.0 | passed | 0 | 0 | 1 of 1 count",
+            "tiny | changed | 1.0.0 | passed | 0 | 0 | none",
+        ),
+        annotations=("notice V019 tiny: recipes/tiny.yaml > title:",),
+        codes={"tiny": {"V019"}},
     ),
     PullRequest(
         "recipes that extend each other",
@@ -736,11 +836,12 @@ HISTORY = (
         rows=("Tiny | added | none | failed | 1 | 0 | none",),
         annotations=(
             "error V014: recipes/Tiny.yaml",
+            "error V017: recipes/Tiny.yaml > repo: zoo-tests/tiny",
             "error R011 Tiny: recipes/Tiny.yaml > name: tiny",
             "warning not-checked Tiny",
             "warning not-checked Tiny",
         ),
-        codes={"": {"V014"}, "Tiny": {"R011"}},
+        codes={"": {"V014", "V017"}, "Tiny": {"R011"}},
     ),
     PullRequest(
         "a name that Windows reserves",

@@ -97,7 +97,8 @@ def test_a_pull_request_gets_its_verdict_annotations_and_comment(
     )
     assert comment.count(MARK) == 1
     assert rows(comment) == list(pull_request.rows)
-    assert ("No recipe is affected." in comment) == (not pull_request.rows)
+    assert ("No recipe is affected." in comment) == bool(pull_request.files and not pull_request.rows)
+    assert ("Nothing to judge." in comment) == (not pull_request.files)
     whole = {each.partition(" ")[0] for each in pull_request.annotations if re.match(r"\w+ \w+: ", each)}
     about = [f"The change as a whole: {'failed' if 'error' in whole else 'passed'}"] if whole else []
     assert sections(comment) == about + [f"`{name}`: {word}" for name, _, _, word, *_ in cells]

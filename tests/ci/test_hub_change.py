@@ -16,6 +16,7 @@ from tests.ci.example import Work
 from tests.conftest import Ran
 from tests.release.conftest import Place, _template, place
 from tests.release.hub_place import HubPlace, hub, on_hub, publish_by_hand
+from zoo.remote import fork
 from zoo.report.comment import MARK
 
 __all__ = ["Place", "_template", "hub", "on_hub", "place"]
@@ -197,9 +198,68 @@ def test_what_is_no_pull_request_is_refused(place: Place, spec: str) -> None:
     assert "is not a pull request of a hub" in ran.err
 
 
-def test_a_pull_request_that_is_not_there_could_not_be_checked(
-    uploaded: HubPlace, ci: Callable[..., Ran]
-) -> None:
+def test_a_pull_request_that_is_not_there_is_called_so(uploaded: HubPlace, ci: Callable[..., Ran]) -> None:
     ran = ci(number=7)
     assert ran.status == 2
-    assert "404" in ran.err
+    assert f"there is no pull request 7 of {uploaded.repo} (the hub answered 404)" in ran.err
+    assert f"{uploaded.url}/{uploaded.repo}/discussions" in ran.err
+
+
+def test_a_pull_request_is_compared_with_where_it_left_main(
+    uploaded: HubPlace, ci: Callable[..., Ran]
+) -> None:
+    """What main got since is no change of it: the card of a release is not "removed"."""
+    left = uploaded.commits[0]
+    propose(uploaded.api, uploaded.repo, {"notes.md": b"about the data"})
+    publish_by_hand(uploaded.api, uploaded.repo, README__md="# The card of a release")
+    ran = ci("--format", "json")
+    result = json.loads(ran.out)
+    assert (ran.status, errors(ran)) == (0, set()), ran.out
+    assert result["base_commit"] == left
+    assert result["base_ahead"] == 1
+    assert result["changed"] == [{"path": "notes.md", "kind": "added"}]
+
+
+def test_a_pull_request_far_behind_is_compared_with_where_it_left_main(
+    uploaded: HubPlace, ci: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub lists 50 commits at a time; beyond so many pages, main is compared as it is now."""
+    left = uploaded.commits[0]
+    propose(uploaded.api, uploaded.repo, {"notes.md": b"about the data"})
+    for number in range(52):
+        publish_by_hand(uploaded.api, uploaded.repo, other__md=str(number))
+    result = json.loads(ci("--format", "json").out)
+    assert result["base_commit"] == left
+    assert result["base_ahead"] == 52
+    monkeypatch.setattr(fork, "PAGES", 1)
+    result = json.loads(ci("--format", "json").out)
+    assert result["base_commit"] == uploaded.commits[0]
+    assert result["base"] == (
+        f"{uploaded.repo} at main (where the pull request left it cannot be found in the last commits)"
+    )
+    assert {"path": "other.md", "kind": "removed"} in result["changed"]
+
+
+def test_a_pull_request_whose_files_main_has_by_now_has_nothing_to_judge(
+    uploaded: HubPlace, ci: Callable[..., Ran]
+) -> None:
+    propose(uploaded.api, uploaded.repo, {"notes.md": b"about the data"})
+    publish_by_hand(uploaded.api, uploaded.repo, notes__md="about the data", README__md="# A card")
+    ran = ci()
+    assert ran.status == 0, ran.out + ran.err
+    assert "passed  nothing to judge" in ran.out
+    assert "Nothing to judge." in ci("--format", "comment").out
+    assert json.loads(ci("--format", "json").out)["drafts"] == []
+
+
+def test_weights_that_were_released_after_the_pull_request_are_not_held_against_it(
+    uploaded: HubPlace, ci: Callable[..., Ran]
+) -> None:
+    propose(uploaded.api, uploaded.repo, {"notes.md": b"about the data"})
+    weights = bytearray((uploaded.place.checkpoint / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (uploaded.place.checkpoint / "model.safetensors").write_bytes(weights)
+    assert uploaded.place.push().status == 0
+    propose(uploaded.api, uploaded.repo, {"model.safetensors": bytes(weights)}, pull_request=False)
+    ran = ci("--format", "json")
+    assert (ran.status, errors(ran)) == (0, set()), ran.out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,6 +148,33 @@ def test_init_writes_schemas_that_editors_find(new_zoo: Zoo) -> None:
     first = (new_zoo.recipes / "example-draft.yaml").read_text().splitlines()[0]
     relative = first.partition("$schema=")[2]
     assert json.loads((new_zoo.recipes / relative).read_text()) == schema("recipe-1")
+
+
+def test_a_clone_without_the_schemas_gets_them_with_the_next_recipe(
+    run_zoo: Run, new_zoo: Zoo, tmp_path: Path
+) -> None:
+    """``.zoo`` is not in git, and the first line of each recipe names a file in there."""
+    draft = tmp_path / "draft"
+    assert run_zoo("--zoo", new_zoo.root, "standin", "example-draft", "--out", draft).status == 0
+    for name, command in (
+        ("more", ("init", "--recipe", "more")),
+        ("mine", ("adopt", draft, "--name", "mine")),
+    ):
+        shutil.rmtree(new_zoo.root / ".zoo")
+        ran = run_zoo("--zoo", new_zoo.root, *command)
+        assert ran.status == 0, ran.err
+        recipe = new_zoo.root / "recipes" / f"{name}.yaml"
+        first = recipe.read_text().splitlines()[0]
+        assert (recipe.parent / first.partition("$schema=")[2]).is_file(), first
+    kept = new_zoo.root / ".zoo" / "recipe-1.json"
+    kept.write_text("mine")
+    assert run_zoo("--zoo", new_zoo.root, "init", "--recipe", "third").status == 0
+    assert kept.read_text() == "mine"
+
+
+def test_init_says_how_to_gate_pull_requests(run_zoo: Run, tmp_path: Path) -> None:
+    said = run_zoo("init", tmp_path / "zoo").err.splitlines()
+    assert [line for line in said if "docs/ci.md" in line and "docs/example-zoo" in line]
 
 
 def test_init_never_overwrites(run_zoo: Run, new_zoo: Zoo) -> None:
@@ -399,3 +427,9 @@ def test_no_cache_reads_again(run_zoo: Run) -> None:
     one, other = (kimi(run_zoo, "verify", "tiny-ft", "--deep", *more) for more in ((), ("--no-cache",)))
     assert one.status == other.status == 0
     assert one.out == other.out
+
+
+def test_a_recipe_with_a_slash_is_not_looked_for_as_a_folder(run_zoo: Run, new_zoo: Zoo) -> None:
+    ran = run_zoo("--zoo", new_zoo.root, "verify", "example-draft/")
+    assert ran.status == 2
+    assert "name the recipe: zoo verify example-draft" in ran.err

@@ -68,7 +68,8 @@ def test_the_same_is_said_in_one_line(run_zoo: Run, tuned: tuple[Path, Path]) ->
     ran = run_zoo("diff", tuned[0], tuned[0])
     assert ran.status == 0
     assert ran.out.splitlines()[-1] == (
-        "no difference at header level; the content of 1 file of one size was not compared (--deep reads it)"
+        "no difference at header level; the content of 1 file of one size was not compared "
+        "(zoo diff --deep reads it)"
     )
     assert run_zoo("diff", tuned[0], tuned[0], "--deep").out.splitlines()[-1] == "no difference at deep level"
 

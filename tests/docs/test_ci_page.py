@@ -21,6 +21,7 @@ from zoo.report.comment import MARK
 
 PAGE = (REPOSITORY / "docs" / "ci.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)
+EXAMPLE = REPOSITORY / "docs" / "example-zoo"
 HUB = "zoo ci --hub-pr acme/my-draft#1 --comment"
 _EXITS = re.compile(r"\s+# exits (\d)$")
 
@@ -45,6 +46,7 @@ def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> Non
             "HF_HUB_OFFLINE": "1",
             "DRAFT_ZOO": str(REPOSITORY),
             "OWNER": "acme",
+            "REVIEWERS": "@alice",
             "COMMIT": "0123456789abcdef" * 2 + "01234567",
             **{
                 f"GIT_{who}_{what}": "a@example.org"
@@ -61,10 +63,25 @@ def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> Non
     assert ran.returncode == 0, ran.stdout[-4000:]
     workflow = (tmp_path / "my-zoo" / ".github" / "workflows" / "draft-zoo.yml").read_text()
     assert "uses: acme/draft-zoo@0123456789abcdef0123456789abcdef01234567 # v0.1.0" in workflow
+    zoo = tmp_path / "my-zoo"
+    left = [line for file in EXAMPLE.rglob("*") for line in placeholders(zoo / file.relative_to(EXAMPLE))]
+    assert left == ['        description: "OWNER/NAME#N of the Hub"']
+    for name in ("README.md", "zoo.toml"):
+        assert "https://github.com/acme/draft-zoo/blob/main/docs/" in (zoo / name).read_text()
+    owners = (zoo / ".github" / "CODEOWNERS").read_text()
+    assert re.findall(r"^/zoo.toml +(.*)$", owners, re.MULTILINE) == ["@alice"]
     assert (tmp_path / "my-zoo" / ".git" / "hooks" / "pre-commit").exists()
     for code in ("K001", "V011", "R021", "R020"):
         assert code in ran.stdout
     assert "waived" in ran.stdout
+
+
+def placeholders(file: Path) -> list[str]:
+    """Lines of a copied file in which something still stands for a name or a commit."""
+    if not file.is_file() or file.suffix == ".safetensors":
+        return []
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if re.search(r"OWNER/|0{40}", line)]
 
 
 def test_the_command_for_the_hub_runs_on_a_hub(uploaded: HubPlace, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

@@ -93,7 +93,12 @@ def test_look_alikes_of_names_are_refused_by_name(clone: Clone) -> None:
     work.write("recipes/f\u043eurth.yaml", work.read(RECIPE).replace("name: fourth", "name: f\u043eurth"))
     renamed_tensor(work, "drafts/fourth", "n\u043erm.weight")
     shown = show(work)
-    assert shown.judged.codes == {"t\u0456ny": {"R011"}, "f\u043eurth": {"R008"}, "fourth": {"X008"}}
+    assert shown.judged.codes == {
+        "": {"V017"},
+        "t\u0456ny": {"R011"},
+        "f\u043eurth": {"R008"},
+        "fourth": {"X008"},
+    }
 
 
 def test_a_config_is_shown_as_escapes(clone: Clone) -> None:

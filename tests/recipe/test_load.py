@@ -219,3 +219,35 @@ def test_a_recipe_with_the_other_ending_is_named(new_zoo: Zoo) -> None:
     with pytest.raises(NoSuchRecipeError) as caught:
         load_recipe(new_zoo, "other")
     assert "rename it to other.yaml" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        (
+            "license: {id: apache-2.0}",
+            "license: apache",
+            '"license" is "apache"',
+            "expected unknown or {id: ...}, e.g. {id: apache-2.0}",
+        ),
+        (
+            "caveats: [E008,",
+            "caveats: [E08,",
+            '"caveats[0]" is "E08"',
+            "expected a rule code, e.g. E001 or {text: ...}",
+        ),
+        (
+            "family: dflash",
+            "family: dflsh",
+            '"family" is "dflsh"',
+            "expected a draft family that this version has recipes for: dflash, dflash2, domino, dspark, "
+            'eagle3, peagle. Did you mean "dflash"?',
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place_and_the_form_that_is_expected(
+    new_zoo: Zoo, old: str, new: str, message: str, hint: str
+) -> None:
+    edit(new_zoo, old, new)
+    finding = only(load_recipe(new_zoo, "example-draft"))
+    assert (finding.message, finding.hint) == (message, hint)

@@ -90,3 +90,16 @@ def test_keys_keep_their_places() -> None:
     inner = tree.entries["a"]
     assert isinstance(inner, Mapping)
     assert (inner.keys["b"].line, inner.keys["b"].column) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("title: a: b\n", 'quote the text if it holds ": ", or mend the indentation'),
+        ("a:\n\tb: 1\n", "indent with spaces, not with tabs"),
+        ("a: [1\n", "mend the YAML at this place"),
+    ],
+)
+def test_the_two_slips_that_everybody_makes_are_met_with_their_cure(text: str, hint: str) -> None:
+    _, (finding,) = parse(text.encode(), "a.yaml")
+    assert (finding.code, finding.hint) == ("R001", hint)

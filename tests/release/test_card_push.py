@@ -53,7 +53,9 @@ def test_a_better_card_replaces_the_one_on_main_and_the_tag_keeps_its_own(on_hub
 def test_a_card_of_a_version_that_is_not_on_main_is_refused(on_hub: HubPlace) -> None:  # noqa: F811
     assert on_hub.push().status == 0
     on_hub.place.edit_recipe("version: 1.0.0", "version: 1.1.0")
-    assert "there is no release" in card(on_hub.place, "--to", on_hub.url).err
+    refused = card(on_hub.place, "--to", on_hub.url).err
+    assert "there is no release" in refused
+    assert "zoo release tiny --push --to hf" in refused
     assert on_hub.push().status == 0
     on_hub.place.edit_recipe("version: 1.1.0", "version: 1.0.0")
     ran = card(on_hub.place, "--to", on_hub.url)

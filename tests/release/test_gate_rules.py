@@ -41,7 +41,9 @@ def test_at_header_level_a_failure_is_shown_with_the_doubt_whose_bytes_they_are(
     add_evidence(asking, "replay", Outcome.FAILED)
     status, result = verified(asking)
     assert status == 1
-    assert result["findings"][0]["message"].endswith("; that it was with these bytes, --deep can say")
+    assert result["findings"][0]["message"].endswith(
+        "; zoo verify tiny --deep says whether it was with these bytes"
+    )
 
 
 def test_a_replay_that_passed_passes_where_the_bytes_were_read(asking: Place) -> None:
@@ -49,7 +51,7 @@ def test_a_replay_that_passed_passes_where_the_bytes_were_read(asking: Place) ->
     assert verified(asking, "--deep")[1]["outcome"] == "passed"
     status, result = verified(asking)
     assert (status, result["outcome"]) == (0, UNCHECKED)
-    assert result["reason"] == "replay passed; that it was with these bytes, --deep can say"
+    assert result["reason"] == "replay passed; zoo verify tiny --deep says whether it was with these bytes"
 
 
 @pytest.mark.parametrize("level", [(), ("--deep",)])

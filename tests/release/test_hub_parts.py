@@ -134,6 +134,15 @@ def test_the_next_run_says_where_the_last_one_stopped(place: Place) -> None:
     assert "this continues" not in place.push("--unchecked", "smoke=no GPU here").err
 
 
+def test_a_run_to_another_place_continues_nothing(place: Place, tmp_path: Path) -> None:
+    place.edit_recipe("gates: {}", "gates:\n  smoke: {tier: 8gpu}")
+    assert place.push().status == 2
+    ran = place.push("--to", f"dir:{tmp_path}/elsewhere", "--unchecked", "smoke=no GPU here")
+    assert ran.status == 0, ran.err
+    assert "this goes to dir:" in ran.err
+    assert 'elsewhere; an earlier release stopped at "gates"' in ran.err
+
+
 @pytest.mark.parametrize("rest", ['{"time": "2026', "null\n", '{"step": []}\n', "\x00\xff\n"])
 def test_a_torn_line_of_a_journal_is_passed_over(place: Place, rest: str) -> None:
     zoo = find_zoo(place.root)

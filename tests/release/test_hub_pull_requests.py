@@ -324,3 +324,4 @@ def test_nothing_that_was_not_proposed_is_merged(on_hub: HubPlace, merge: Callab
     ran = merge()
     assert ran.status == 2
     assert 'nothing was proposed as "tiny@1.0.0"' in ran.err
+    assert "zoo release tiny --push --pr" in ran.err

@@ -239,7 +239,8 @@ def test_a_file_that_can_run_code_is_never_released(on_hub: HubPlace) -> None:
     ("settings", "args", "said"),
     [
         ('publish_to = "http://127.0.0.1:1"', [], "a server must be typed"),
-        ('publish_to = "dir:published"', ["--pr"], "are about a hub"),
+        ('publish_to = "published"', [], 'zoo.toml: publish_to is "published"\n  -> write "dir:published"'),
+        ('publish_to = "dir:published"', ["--pr"], "--pr is about a hub"),
         ("", ["--to", "http://hub.example.com"], "is not https"),
         ("", ["--to", "https://me:secret@hub.example.com"], "with a user name or a password in it"),
         ("", ["--to", "hf", "--private", "--public-when-done"], "contradict each other"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from tests.conftest import Ran
 from tests.corpus.kit import WEIGHTS, good_recipe
@@ -243,3 +244,24 @@ def test_endpoints_are_a_list_of_lines(value: str, draft: Path, run_zoo: RunZoo)
     ran = run_zoo("--zoo", zoo, "list")
     assert ran.status == 2
     assert "setting endpoints is not a list of lines of text" in ran.err
+
+
+def test_an_endpoint_of_the_environment_that_is_no_url_is_called_by_its_name(
+    run_zoo: RunZoo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "foo")
+    ran = run_zoo("verify", "hf://owner/name")
+    assert (ran.status, "HF_ENDPOINT is no URL" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [(True, "unset it, or name a local folder instead"), (False, "unset it, or add --checkpoint FOLDER")],
+)
+def test_offline_a_source_that_was_typed_is_to_be_typed_again(
+    monkeypatch: pytest.MonkeyPatch, typed: bool, advice: str
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(UnreadableError) as raised:
+        address_of(SOURCE, Remote(), typed=typed)
+    assert raised.value.hint == advice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,14 @@ def test_words_that_do_not_fit_together_say_what_to_do(run_zoo: Run, args: list[
     ran = run_zoo("trace", *args)
     assert ran.status == 2
     assert said in ran.err
+
+
+def test_a_line_that_needs_transformers_is_not_a_bad_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as where it is not installed
+    path = write(tmp_path, {"messages": [{"role": "user", "content": "a"}]})
+    with pytest.raises(UsageError) as raised:
+        read_conversations(path, LIMITS, Tokenizer(tmp_path))
+    assert raised.value.message == f"{path}:1: text and messages need transformers"
+    assert raised.value.hint == "pip install 'draft-zoo[torch]'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,20 @@ def test_an_eagle3_draft_may_be_narrower_than_its_target(tmp_path: Path) -> None
     tiny_drafts.recipe_of(draft, tmp_path / "zoo", "mine")
     report = verify_recipe(find_zoo(tmp_path / "zoo"), "mine", checkpoint=str(draft)).report
     assert not {"C024", "C027", "I003"} & codes(report)
+
+
+def test_a_count_that_only_the_recipe_has_wrong_is_to_be_corrected_there(tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    tiny_drafts.write_tiny(draft, "dflash")
+    tiny_drafts.recipe_of(draft, tmp_path / "zoo", "mine")
+    zoo = find_zoo(tmp_path / "zoo")
+    file = zoo.recipes / "mine.yaml"
+    text, changed = re.subn(
+        r"tensors: (\d+)", lambda found: f"tensors: {int(found[1]) + 1}", file.read_text()
+    )
+    assert changed == 1
+    count = int(re.findall(r"tensors: (\d+)", text)[0]) - 1
+    file.write_text(text)
+    report = verify_recipe(zoo, "mine", checkpoint=str(draft)).report
+    hints = [each.hint for result in report.results if result.code == "I006" for each in result.findings]
+    assert hints[-1] == f"correct checkpoint.tensors to {count}, or export again"

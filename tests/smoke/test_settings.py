@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
+from tests.conftest import Ran
 from zoo.errors import UsageError
 from zoo.recipe.load import usable_recipe
 from zoo.recipe.model import Recipe
@@ -95,3 +98,13 @@ def test_how_long_to_wait_is_no_part_of_what_a_record_means(kimi: Recipe) -> Non
     patient = asking(kimi, tier="8gpu", limits={"start": 10})
     assert settings_of(patient).limits == WaitLimits(start=10)
     assert settings_of(patient).as_json() == settings_of(asking(kimi, tier="8gpu")).as_json()
+
+
+def test_tier_cpu_without_torch_is_refused_before_anything_is_read(
+    run_zoo: Callable[..., Ran], here: Zoo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # as where it is not installed
+    ran = run_zoo("--zoo", here.root, "smoke", "tiny-ft", "--tier", "cpu")
+    assert ran.status == 2
+    assert "--tier cpu needs torch and transformers (torch" in ran.err
+    assert "-> pip install 'draft-zoo[torch]'" in ran.err

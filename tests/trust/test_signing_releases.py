@@ -113,6 +113,37 @@ def test_the_signer_of_a_published_version_is_named_as_the_settings_do(
     assert "signed by nobody: it is no bundle of a signature" in ran.out
 
 
+def test_a_zoo_with_signers_publishes_nothing_unsigned_unless_somebody_says_so(
+    place: Place, author: Keys, tmp_path: Path
+) -> None:
+    trust(place, alice=author.public)
+    dry = place.release()
+    assert dry.status == 2
+    assert "sign       skipped: not signed, and this zoo has signers" in dry.out
+    assert "would be published without a signature" in dry.out
+    ran = place.push()
+    assert (ran.status, "--sign-key FILE; or say that nobody shall: --unsigned" in ran.err) == (2, True)
+    assert not (place.published / "tiny").exists()
+    both = place.push("--unsigned", "--sign-key", str(author.private))
+    assert (both.status, "--unsigned goes with no signature" in both.err) == (2, True)
+    ran = place.push("--unsigned")
+    assert (ran.status, "not asked for (--unsigned), and this zoo has signers" in ran.out) == (0, True)
+    assert not (place.root / SIGNATURE).exists()
+    again, elsewhere = place.push(), place.push("--to", f"dir:{tmp_path / 'b'}")
+    assert (again.status, "skipped: published already, not signed" in again.out) == (0, True)
+    assert (elsewhere.status, "skipped: released before, not signed" in elsewhere.out) == (0, True)
+
+
+def test_a_signed_version_of_a_zoo_with_signers_needs_its_key_once(
+    place: Place, author: Keys, tmp_path: Path
+) -> None:
+    trust(place, alice=author.public)
+    assert release_signed(place, author).status == 0
+    assert place.push().status == 0
+    assert place.push("--to", f"dir:{tmp_path / 'b'}").status == 0
+    assert (tmp_path / "b/tiny/1.0.0/model.sig").read_bytes() == (place.root / SIGNATURE).read_bytes()
+
+
 def test_the_holder_of_a_certificate_is_named_by_its_subject(
     place: Place, stranger: Keys, tmp_path: Path
 ) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 
 from zoo.card.render import card_path, render_card
 from zoo.card.standing import Standing, read_standing
 from zoo.credentials import without_shapes
 from zoo.digests import sha256_hex
 from zoo.errors import CardDriftError
-from zoo.evidence import Evidence, RefusedEvidenceError, load_evidence
+from zoo.evidence import Evidence, RefusedEvidenceError, bound_to, load_evidence
 from zoo.printable import printable
 from zoo.recipe.model import Recipe
 from zoo.release.paths import read
@@ -26,9 +27,13 @@ class CardDiffersError(CardDriftError):
         self.line = line
 
 
-def check_card(zoo: Zoo, recipe: Recipe, standing: Standing | None = None) -> str:
+def check_card(
+    zoo: Zoo, recipe: Recipe, standing: Standing | None = None, checkpoint_digest: str | None = None
+) -> str:
     """Compare the committed card: that of a published version with what was published, any other with what
-    renders today. Returns what it is, in words.
+    renders today. ``checkpoint_digest``: of the bytes that are to be released, where it is known; where it is
+    not, nobody can say which records are about these bytes, and the card may say so of any of them. Returns
+    what it is, in words.
 
     Raises:
         CardDiffersError: it is another one, or there is none.
@@ -39,19 +44,35 @@ def check_card(zoo: Zoo, recipe: Recipe, standing: Standing | None = None) -> st
     if standing.card_sha256 is not None:
         _check_frozen(zoo, recipe, standing.card_sha256)
         return "the card that was published"
-    _check(zoo, recipe, render_card(zoo, recipe, usable_evidence(zoo, recipe, standing), standing))
+    evidence = usable_evidence(zoo, recipe, standing, checkpoint_digest)
+    text = render_card(zoo, recipe, evidence, standing)
+    committed = read(zoo, card_path(zoo, recipe))
+    if committed is not None and committed != text.encode() and checkpoint_digest is None:
+        others = (render_card(zoo, recipe, each, standing) for each in _of_some_bytes(evidence))
+        text = next((other for other in others if committed == other.encode()), text)
+    _check(zoo, recipe, text)
     return "up to date"
 
 
-def usable_evidence(zoo: Zoo, recipe: Recipe, standing: Standing) -> tuple[Evidence, ...]:
-    """The evidence of a card.
+def usable_evidence(
+    zoo: Zoo, recipe: Recipe, standing: Standing, checkpoint_digest: str | None = None
+) -> tuple[Evidence, ...]:
+    """The evidence of a card; ``checkpoint_digest``: of the bytes of a version that is not published yet.
 
     Raises RefusedEvidenceError: a file of it is no record.
     """
     evidence, findings = load_evidence(zoo, recipe, standing.checkpoint_digest)
     if findings:
         raise RefusedEvidenceError(findings)
+    if standing.checkpoint_digest is None and checkpoint_digest is not None:
+        return bound_to(evidence, checkpoint_digest)
     return evidence
+
+
+def _of_some_bytes(evidence: tuple[Evidence, ...]) -> Iterator[tuple[Evidence, ...]]:
+    """``evidence`` as it would be for the bytes of each record, and for those of none."""
+    for digest in sorted({each.checkpoint_digest for each in evidence} | {""}):
+        yield bound_to(evidence, digest)
 
 
 def _check_frozen(zoo: Zoo, recipe: Recipe, sha256: str) -> None:

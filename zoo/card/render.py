@@ -167,5 +167,5 @@ def _place(error: BaseException) -> str:
 
 
 def _refused(place: str, message: str) -> TemplateError:
-    hint = "mend the template; the values that it can use are those of zoo/card/context.py"
+    hint = f"mend the template; {SHIPPED}, which it can extend, shows the values that there are"
     return TemplateError(f"{place}: {printable(message, keep='', limit=300)}", hint=hint)

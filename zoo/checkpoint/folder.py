@@ -23,6 +23,8 @@ from zoo.printable import quoted
 from zoo.results import Finding
 
 CONFIG_NAME = "config.json"
+# Weights that are no safetensors, as trainers write them.
+_OTHER_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".gguf", ".npz")
 # Documents that are zip archives by their format.
 _ZIPPED = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub")
 _CONFIG_CODES = JsonCodes(unreadable="C002", duplicate="C003", non_finite="C004")
@@ -86,7 +88,9 @@ def _read_weights(root: Path, listing: Listing) -> tuple[tuple[WeightsFile, ...]
     if not files and not any(map(is_weights, listing.refused)):
         missing = Findings(None)
         hint = "put the exported *.safetensors files beside config.json"
-        missing.add("F001", "the folder has no *.safetensors file", hint)
+        others = [name for name in listing.files if "/" not in name and name.endswith(_OTHER_WEIGHTS)]
+        instead = f", but {quoted(others[0])}" if others else ""
+        missing.add("F001", f"the folder has no *.safetensors file{instead}", hint)
         findings.extend(missing.result())
     return tuple(files), tuple(findings)
 

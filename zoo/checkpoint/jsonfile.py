@@ -92,7 +92,7 @@ def pointer(*parts: str | int) -> str:
 
 
 def read_json(
-    path: Path, name: str, codes: JsonCodes, *, size_limit: int = SIZE_LIMIT
+    path: Path, name: str, codes: JsonCodes, *, size_limit: int = SIZE_LIMIT, values: int = VALUE_LIMIT
 ) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
     """Read the JSON object in ``path``, called ``name`` in findings. Never raises.
 
@@ -100,7 +100,6 @@ def read_json(
     is what ``json.load`` makes of it, because that is what an engine will see.
     """
     found = Findings(name)
-    hint = f"write {quoted(name)} again with json.dump(..., allow_nan=False)"
     try:
         with open_regular(path) as file:
             raw = read_up_to(file, size_limit + 1)
@@ -111,28 +110,30 @@ def read_json(
         found.add(codes.unreadable, f"more than {size_limit:,} bytes", "check that it is the right file")
         return None, found.result()
     try:
-        value = decode(raw)
+        value = decode(raw, values=values)
     except MalformedJson as error:
         content = identify(raw[:SNIFFED_BYTES], len(raw))
         if content is None or content.code in ("F014", "F018"):
             fact = f"not JSON: {error.reason}"
+            again = f"write {quoted(name)} again as JSON in UTF-8"
+            hint = "mend the JSON at this place" if error.line else again
             found.add(codes.unreadable, fact, hint, line=error.line, column=error.column)
         else:
             found.add(codes.unreadable, f"not JSON but {content.what}", content.hint)
         return None, found.result()
     if not isinstance(value, dict):
-        found.add(codes.unreadable, "the JSON value is not an object", hint)
+        found.add(codes.unreadable, "the JSON value is not an object", "write one object: {...}")
         return None, found.result()
-    usable = _inspect(value, codes, hint, found)
+    usable = _inspect(value, codes, found)
     return value if usable else None, found.result()
 
 
-def _inspect(top: dict[str, Any], codes: JsonCodes, hint: str, found: Findings) -> bool:
+def _inspect(top: dict[str, Any], codes: JsonCodes, found: Findings) -> bool:
     """Record what is wrong inside ``top``. False if it must not be handed on."""
     usable = True
     for parts, value in walk(top):
         if len(parts) > DEPTH_LIMIT:
-            found.add(codes.unreadable, f"nested more than {DEPTH_LIMIT} levels deep", hint)
+            found.add(codes.unreadable, f"nested more than {DEPTH_LIMIT} levels deep", "flatten it")
             return False
         if isinstance(value, Repeated):
             for key in value.keys_repeated:
@@ -144,7 +145,8 @@ def _inspect(top: dict[str, Any], codes: JsonCodes, hint: str, found: Findings) 
             found.add(codes.non_finite, fact, "write a finite number, or null", pointer=at)
         elif (problem := _problem(value)) is not None:
             at = pointer(*parts)
-            found.add(codes.unreadable, f"the value at {quoted(at)} {problem}", hint, pointer=at)
+            fact, hint = f"the value at {quoted(at)} {problem}", "write a value that every reader understands"
+            found.add(codes.unreadable, fact, hint, pointer=at)
             usable = False
     return usable
 

@@ -124,7 +124,7 @@ def rows_like(embedding: Embedding, row: int) -> tuple[int, ...]:
     except OSError as error:
         raise UnreadableError(
             f"the target's embedding cannot be read ({error.strerror or error})",
-            hint="check the target's folder, or leave --target out",
+            hint="check the target's folder",
         ) from error
     return tuple(index for index in found if index != row)
 

@@ -16,19 +16,23 @@ from typing import Any
 
 from zoo.checkpoint.content import open_regular, read_up_to
 from zoo.ci.model import Cause, ChangedFile
-from zoo.ci.names import folded
+from zoo.ci.names import DEPTH, folded
 from zoo.errors import UnreadableError
 from zoo.recipe import yamltree
 from zoo.recipe.load import file_names, recipe_names, resolved
+from zoo.recipe.names import is_name
+from zoo.results import Where
 from zoo.workspace import Zoo
 
 _FOLDERS = ("recipes", "templates", "release")
 
 
-def affected(zoo: Zoo, changed: Iterable[ChangedFile]) -> dict[str, tuple[Cause, ...]]:
+def affected(
+    zoo: Zoo, changed: Iterable[ChangedFile], references: References | None = None
+) -> dict[str, tuple[Cause, ...]]:
     """The names of the recipes that ``changed`` affects, sorted, each with its causes. A recipe that was
     removed is one of them."""
-    references = _References(zoo)
+    references = references or References(zoo)
     causes: dict[str, dict[Cause, None]] = {}
     for file in changed:
         for name, cause in _of_file(references, file.path):
@@ -38,8 +42,7 @@ def affected(zoo: Zoo, changed: Iterable[ChangedFile]) -> dict[str, tuple[Cause,
 
 def of_repository(zoo: Zoo, repo: str) -> list[str]:
     """The recipes that release to the repository OWNER/NAME of a hub."""
-    references = _References(zoo)
-    return [name for name in references.may_name([repo]) if references.repository(name) == repo]
+    return References(zoo).of_repository(repo)
 
 
 def is_of_zoo(path: str) -> bool:
@@ -47,7 +50,7 @@ def is_of_zoo(path: str) -> bool:
     return folded(path.partition("/")[0]) in _FOLDERS
 
 
-def _of_file(references: _References, path: str) -> Iterator[tuple[str, Cause]]:
+def _of_file(references: References, path: str) -> Iterator[tuple[str, Cause]]:
     match path.split("/"):
         case ["recipes", file] if file.endswith(".yaml"):
             name = file.removesuffix(".yaml")
@@ -71,7 +74,7 @@ def _of_file(references: _References, path: str) -> Iterator[tuple[str, Cause]]:
                 yield name, Cause(path, "file")
 
 
-class _References:
+class References:
     """Who refers to what. Each file is read once, and parsed at most once."""
 
     def __init__(self, zoo: Zoo) -> None:
@@ -121,6 +124,42 @@ class _References:
         direct = [each for each in self.names if any(self._may_hold(each, word) for word in words)]
         return sorted({*direct, *(child for each in direct for child in self.children(each))})
 
+    def of_repository(self, repo: str) -> list[str]:
+        """The recipes that release to the repository OWNER/NAME of a hub."""
+        return [name for name in self.may_name([repo]) if self.repository(name) == repo]
+
+    def version(self, name: str) -> str:
+        """The version that the recipe states, "" if that cannot be told."""
+        return str((self._resolved(name) or {}).get("version", ""))
+
+    def line(self, name: str, key: str) -> Where:
+        """Where the file of the recipe states ``key`` or, if it inherits that, whom it extends."""
+        tree = self._document(name)
+        keys = tree.keys if isinstance(tree, yamltree.Mapping) else {}
+        return keys.get(key) or keys.get("extends") or Where(f"recipes/{name}.yaml")
+
+    def files(self, name: str) -> set[str]:
+        """The files and folders that the recipe rests on, as far as the texts name them; from the root of
+        the zoo. Some may not be there."""
+        data = self._resolved(name) or {}
+        served = data.get("serve")
+        named = [("targets", data.get("target"))]
+        named += [("profiles", each) for each in served] if isinstance(served, list) else []
+        shared = [f"{folder}/{each}" for folder, each in named if isinstance(each, str) and is_name(each)]
+        keys = (name, *self._parents_of(name), *shared)
+        found = {f"recipes/{key}.yaml" for key in keys} | self._named_in(name)
+        for key in shared:
+            found |= self._named_in(key)
+        released = f"release/{name}"
+        return found | {f"{released}/log.jsonl", f"{released}/{self.version(name)}"}
+
+    def _parents_of(self, name: str) -> list[str]:
+        """The recipes that this one extends, the nearest first."""
+        found = [name]
+        while is_name(parent := self._parent(found[-1])) and parent not in found:
+            found.append(parent)
+        return found[1:]
+
     def repository(self, name: str) -> str:
         """What the recipe names as its repository, "" if that cannot be told."""
         data = self._resolved(name) or {}
@@ -138,11 +177,15 @@ class _References:
     def _names(self, key: str, path: str) -> bool:
         """Whether a text of a recipe, target or profile names ``path``, a folder above it or, where ``path``
         took the place of a folder (a link, a submodule), what was below."""
-        if key not in self._named:
-            self._named[key] = _places(self._document(key) if "/" in key else self._resolved(key))
-        named = self._named[key]
+        named = self._named_in(key)
         above = {*_above(path)} - {*_FOLDERS}
         return not named.isdisjoint(above) or any(each.startswith(f"{path}/") for each in named)
+
+    def _named_in(self, key: str) -> frozenset[str]:
+        """The places that a recipe, with what it extends, a target or a profile names."""
+        if key not in self._named:
+            self._named[key] = _places(self._document(key) if "/" in key else self._resolved(key))
+        return self._named[key]
 
     def _may_hold(self, key: str, word: str) -> bool:
         text = self._text(key)
@@ -164,7 +207,7 @@ class _References:
         return self._data[name]
 
     def _document(self, key: str) -> Any:
-        tree, _ = yamltree.parse(self._text(key), key)
+        tree, _ = yamltree.parse(self._text(key), f"recipes/{key}.yaml")
         return tree
 
     def _text(self, key: str) -> bytes:
@@ -175,7 +218,7 @@ class _References:
 
 
 def _read(zoo: Zoo, path: Path) -> bytes:
-    if path.is_symlink() and not zoo.holds(path):
+    if not zoo.holds(path):
         return b""
     try:
         with open_regular(path) as file:
@@ -185,8 +228,10 @@ def _read(zoo: Zoo, path: Path) -> bytes:
 
 
 def _above(path: str) -> list[str]:
-    """``path`` and the folders above it."""
+    """``path`` and the folders above it, if they are not too many (V014)."""
     parts = path.split("/")
+    if len(parts) > DEPTH:
+        return [path]
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from zoo.ci.git import Entry, Repository, below
 from zoo.errors import UnreadableError
+from zoo.printable import quoted
 from zoo.recipe.load import extended, load_recipe, resolved
 from zoo.recipe.model import Recipe
 from zoo.workspace import Zoo, find_zoo
@@ -23,10 +24,15 @@ SETTINGS = ("zoo.toml", "pyproject.toml")
 
 
 class BaseZoo:
-    """The zoo at ``commit`` of ``repository``. ``entries``: all its files."""
+    """The zoo at ``commit`` of ``repository``. ``entries``: all its files. ``later``: the same zoo where its
+    branch is now, if that is further, and ``later.name`` what the branch is called."""
 
-    def __init__(self, repository: Repository, commit: str) -> None:
+    def __init__(
+        self, repository: Repository, commit: str, *, name: str = "", later: BaseZoo | None = None
+    ) -> None:
         self.commit = commit
+        self.name = name
+        self.later = later
         self.entries: Mapping[str, Entry] = repository.entries(commit)
         self._repository = repository
         self._folder = tempfile.TemporaryDirectory(prefix="zoo-ci-", ignore_cleanup_errors=True)
@@ -116,8 +122,21 @@ class BaseZoo:
         there = [name for name in SETTINGS if self.need(name)]
         zoo = find_zoo(self._root) if there else None
         if zoo is None or zoo.root != self._root:
+            self._refuse_moved()
             return Zoo(self._root, self._root / SETTINGS[0])
         for signer in zoo.signers:
             if signer.key:
                 self.need(posixpath.normpath(signer.key))
         return zoo
+
+    def _refuse_moved(self) -> None:
+        """A zoo that is new here has no signers yet. It must not be one that had some in a folder of its own.
+
+        Raises UnreadableError: the change took the settings of such a folder away.
+        """
+        for path in self.entries:
+            if path.endswith(f"/{SETTINGS[0]}") and not (self._repository.root / path).is_file():
+                raise UnreadableError(
+                    f"the base has the settings of its zoo in {quoted(path)}, and the change removes them",
+                    hint="judge a move by hand: nothing says that both zoos trust the same people",
+                )

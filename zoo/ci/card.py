@@ -13,19 +13,23 @@ from zoo.printable import printable, quoted
 from zoo.recipe.model import Recipe
 from zoo.results import Finding, Where
 from zoo.rules import Absent
+from zoo.trust.library import MissingLibraryError
 from zoo.workspace import Zoo
 
 # Of a long line: how much is shown before the place where two differ, and in all.
 _BEFORE, _SHOWN = 30, 100
 
 
-def card_findings(zoo: Zoo, recipe: Recipe, frozen: Set[str]) -> tuple[list[Finding], Absent | None]:
-    """K001, and why it was not checked. ``frozen``: changed files of published versions, which V003 names."""
+def card_findings(
+    zoo: Zoo, recipe: Recipe, frozen: Set[str], checkpoint_digest: str | None = None
+) -> tuple[list[Finding], Absent | None]:
+    """K001, and why it was not checked. ``frozen``: changed files of published versions, which V003 names;
+    ``checkpoint_digest``: of the draft, where it is known."""
     path = zoo.shown(card_path(zoo, recipe))
     if path in frozen:
         return [], Absent("the card is one of a published version (V003)", required=False)
     try:
-        check_card(zoo, recipe)
+        check_card(zoo, recipe, checkpoint_digest=checkpoint_digest)
     except RefusedEvidenceError as error:
         return [], Absent(f"{error.message} (K005, K006)", required=False)
     except CardDiffersError as error:
@@ -35,6 +39,8 @@ def card_findings(zoo: Zoo, recipe: Recipe, frozen: Set[str]) -> tuple[list[Find
     except TemplateError as error:
         message = printable(error.message, keep="")
         return [Finding(message, error.hint, Where("templates/card.md.j2"), code="K001")], None
+    except MissingLibraryError as error:  # the card says who signed its records
+        return [], Absent(f"{error.message}; {error.hint}")
     except (ReleaseRefusedError, UnreadableError) as error:
         return [], Absent(printable(error.message, keep=""), required=False)
     return [], None

@@ -12,7 +12,7 @@ from zoo.ci.model import ChangedFile
 from zoo.ci.sources import WithinZoo, folder_in
 from zoo.diff.compare import compare
 from zoo.diff.model import Diff, FileFact, Side
-from zoo.diff.sides import recipe_side
+from zoo.diff.sides import facts_of, recipe_side
 from zoo.errors import UnreadableError
 from zoo.recipe.model import UNKNOWN, Recipe
 from zoo.remote.address import is_remote
@@ -34,8 +34,18 @@ def against_base(
     the change."""
     before, after = recipes
     old, why = _checkpoint_before(zoo, base, changed, sources, recipes, checkpoint)
-    a = recipe_side(before, old, why, name=f"{after.name} at the base")
-    b = recipe_side(after, checkpoint, _OUT_OF_REACH)
+    name = f"{after.name} at the base"
+    if old is None or checkpoint is None:
+        # What a recipe implies of files that nobody read is no difference to files that were read.
+        a = Side(name, "recipe", facts=facts_of(before), missing={} if old else {"files": why})
+        b = Side(
+            after.name,
+            "recipe",
+            facts=facts_of(after),
+            missing={} if checkpoint else {"files": _OUT_OF_REACH},
+        )
+        return compare(a, b)
+    a, b = recipe_side(before, old, name=name), recipe_side(after, checkpoint)
     diff = compare(with_known(a, before), with_known(b, after))
     # The files are closed before the diff is shown.
     return replace(diff, a=replace(diff.a, checkpoint=None), b=replace(diff.b, checkpoint=None))

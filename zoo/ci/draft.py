@@ -13,6 +13,7 @@ from zoo.ci.card import card_findings
 from zoo.ci.compared import against_base, touches_files
 from zoo.ci.evidence import Records, judge
 from zoo.ci.files import known_digest, known_digests
+from zoo.ci.gates import unanswered
 from zoo.ci.model import Cause, ChangedFile, DraftResult, Kind
 from zoo.ci.outcomes import outcomes
 from zoo.ci.sources import Down, WithinZoo
@@ -27,7 +28,11 @@ from zoo.rules import Absent, Level
 from zoo.verify import Verification, verify_recipe
 from zoo.workspace import Zoo
 
-CODES = frozenset({"K001", "V001", "V002", "V005", "V007", "V008", "V009", "V010", "V012"})
+CODES = frozenset(
+    {"K001", "V001", "V002", "V005", "V007", "V008", "V009", "V010", "V012", "V016", "V019", "V021"}
+)
+# The rules whose outcome rests on whether a record counts.
+_ON_EVIDENCE = frozenset({"K001", "K002", "K004", "S001", "T001", "V008", "V010", "V016"})
 _TOOL = f"draft-zoo {__version__}"
 
 
@@ -79,7 +84,8 @@ class Drafts:
             report = _with(report, self._outcomes((), dict.fromkeys(CODES, _UNUSABLE)))
             why = "the recipe cannot be used"
             return DraftResult(name, file, kind, causes, report, "", old, not_compared=why)
-        report, records, results = self._changes(run, report, recipe, before, sources)
+        touched = kind is not Kind.UNCHANGED or any(cause.how in ("release", "file") for cause in causes)
+        report, records, results = self._changes(run, report, recipe, before, sources, touched)
         diff, why = None, "the recipe at the base cannot be used" if file in self.base.entries else ""
         if before is not None:
             both, checkpoint = (before, recipe), run.subject.checkpoint
@@ -95,6 +101,13 @@ class Drafts:
         if self.offline and is_remote(recipe.checkpoint.source):
             return True
         return kind is Kind.UNCHANGED and not touches_files(self.zoo, recipe, self.changed)
+
+    def _touches_bytes(self, recipe: Recipe, before: Recipe | None) -> bool:
+        """Whether the change may have brought other weights, and somebody may be asked for them."""
+        if self.offline and is_remote(recipe.checkpoint.source):
+            return False
+        moved = before is None or before.checkpoint != recipe.checkpoint or before.version != recipe.version
+        return moved or touches_files(self.zoo, recipe, self.changed)
 
     def _kind(self, file: str, before: Recipe | None, after: Recipe | None) -> Kind:
         if before is None:
@@ -114,12 +127,22 @@ class Drafts:
         return DraftResult(name, file, Kind.UNCHANGED, causes, report, version, version)
 
     def _changes(
-        self, run: Verification, report: Report, recipe: Recipe, before: Recipe | None, sources: WithinZoo
+        self,
+        run: Verification,
+        report: Report,
+        recipe: Recipe,
+        before: Recipe | None,
+        sources: WithinZoo,
+        touched: bool,
     ) -> tuple[Report, Records, tuple[CheckResult, ...]]:
         """The report with evidence bound to the bytes where they are known, the records, and what the rules
-        about the change say."""
+        about the change say. ``touched``: whether the change is about this draft, and not only about a file
+        that several share without a consequence here."""
         checkpoint = run.subject.checkpoint
-        known = {} if checkpoint is None else known_digests(checkpoint, recipe.checkpoint.files)
+        ours = self._touches_bytes(recipe, before)
+        known = {}
+        if checkpoint is not None:
+            known = known_digests(checkpoint, recipe.checkpoint.files, whole=ours)
         digest = known_digest(recipe, known)
         judged = judge(self.zoo, self.base, self.changed, recipe, before, digest)
         if digest is not None and judged.evidence:
@@ -127,20 +150,37 @@ class Drafts:
             again = {each.code: each for each in rules.run(subject, Level.HEADER, about="evidence")}
             report = replace(report, results=tuple(again.get(each.code, each) for each in report.results))
         found = list(judged.findings)
-        card, missing = card_findings(self.zoo, recipe, self.frozen)
+        card, missing = card_findings(self.zoo, recipe, self.frozen, digest)
         found += card
         released, unknown = versions.released_changes(self.zoo, self.base, recipe, before, known)
         found += released
+        if not released:
+            found += versions.frozen_text(self.zoo, self.base, recipe, before)
         found += versions.order(self.zoo, self.base, recipe, before)
         found += _waivers(recipe, before)
         tags, unseen = moved_tags(self.zoo, recipe, sources)
         found += tags
-        absent = {"K001": missing, "V001": unknown, "V005": unseen}
-        return (
-            report,
-            judged.records,
-            self._outcomes(found, {code: each for code, each in absent.items() if each is not None}),
-        )
+        open_gates: list[Finding] = []
+        undecided = None
+        if touched and not versions.is_published(self.zoo, self.base, recipe):
+            open_gates, undecided = unanswered(recipe, judged.evidence, digest)
+        found += open_gates
+        if ours and unknown is not None:
+            unknown = unknown._replace(required=True)
+        if (
+            ours
+            and checkpoint is not None
+            and digest is None
+            and any(not each.stale for each in judged.evidence)
+        ):
+            # No claim may rest on a record of weights that nobody has seen.
+            judged.missing.setdefault("V008", Absent(_UNKNOWN))
+        absent = {"K001": missing, "V001": unknown, "V005": unseen, "V016": undecided, **judged.missing}
+        results = self._outcomes(found, {code: each for code, each in absent.items() if each is not None})
+        if not touched and any(each.unseen for each in judged.evidence):
+            report = replace(report, results=_not_demanded(report.results))
+            results = _not_demanded(results)
+        return report, judged.records, results
 
     def _outcomes(
         self, found: list[Finding] | tuple[Finding, ...], missing: dict[str, Absent]
@@ -150,6 +190,9 @@ class Drafts:
 
 
 _UNUSABLE = Absent("the recipe cannot be used")
+_UNKNOWN = (
+    "whether the evidence is about these weights cannot be told: their sha256 is not known without a download"
+)
 
 
 def _forgiven(run: Verification) -> Report:
@@ -166,6 +209,11 @@ def _forgiven(run: Verification) -> Report:
             for result in run.report.results
         ),
     )
+
+
+def _not_demanded(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
+    """The results, where a signature that nobody here can check is no matter of this change."""
+    return tuple(replace(each, required=False) if each.code in _ON_EVIDENCE else each for each in results)
 
 
 def _with(report: Report, results: tuple[CheckResult, ...]) -> Report:

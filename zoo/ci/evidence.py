@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from zoo.ci.base import BaseZoo
 from zoo.ci.model import ChangedFile, Kind, Record
@@ -14,7 +14,9 @@ from zoo.printable import printable
 from zoo.recipe.model import Recipe
 from zoo.release import record
 from zoo.results import Finding, Where
-from zoo.trust.policy import signer_of
+from zoo.rules import Absent
+from zoo.trust.library import MissingLibraryError
+from zoo.trust.policy import signer_of, unseen
 from zoo.workspace import Zoo
 
 _AGAIN = "record the check again, for this draft"
@@ -24,11 +26,12 @@ Records = tuple[Record, ...]
 @dataclass(frozen=True)
 class Judged:
     """``evidence``: what counts and what does not, with the bytes where they are known; ``records``: the same
-    for readers."""
+    for readers. ``missing``: why a rule could not be asked, by its code."""
 
     evidence: tuple[Evidence, ...]
     records: Records
     findings: tuple[Finding, ...]
+    missing: dict[str, Absent] = field(default_factory=dict)
 
 
 def judge(
@@ -43,13 +46,14 @@ def judge(
     signers of the base; ``digest``: of the checkpoint, or None.
 
     Raises:
-        ZooError: the key of a signer cannot be used, or nothing here can check signatures.
+        ZooError: the key of a signer cannot be used.
     """
     kinds = {file.path: file.kind for file in changed}
-    evidence, _ = load_evidence(zoo, recipe, digest)  # what is refused is K005 or K006
+    evidence, _ = load_evidence(zoo, recipe, digest, lenient=True)  # what is refused is K005 or K006
     unsigned, _ = load_evidence(replace(zoo, signers=()), recipe, digest)
     records: list[Record] = []
     findings: list[Finding] = []
+    missing: dict[str, Absent] = {}
     for one, bound in zip(evidence, unsigned, strict=True):
         path = zoo.shown(evidence_folder(zoo, recipe) / f"{one.name}.json")
         kind = kinds.get(path, Kind.UNCHANGED)
@@ -59,13 +63,26 @@ def judge(
                 findings.append(
                     Finding(f"it does not count: {bound.stale}", _AGAIN, Where(path), code="V007")
                 )
-            findings += _signature(zoo, path)
+            findings += _signature(zoo, path, missing)
+        elif one.unseen:
+            missing["V008"] = Absent(f"{one.name}: {one.stale}")
         elif one.stale and before is not None and _counted(one, before):
             findings.append(
                 Finding(f"it does not count any more: {one.stale}", _AGAIN, Where(path), code="V008")
             )
-    findings += _elsewhere(zoo, base, kinds, recipe)
-    return Judged(evidence, tuple(records), tuple(findings))
+    findings += _removed(kinds, recipe)
+    findings += _elsewhere(zoo, base, kinds, recipe, missing)
+    return Judged(evidence, tuple(records), tuple(findings), missing)
+
+
+def _removed(kinds: Mapping[str, Kind], recipe: Recipe) -> Iterator[Finding]:
+    """V021: records of this version that the change takes away, whatever they said."""
+    for path, kind in kinds.items():
+        match path.split("/"):
+            case ["release", recipe.name, recipe.version, "evidence", name] if name.endswith(".json"):
+                if kind is Kind.REMOVED:
+                    hint = "keep it: a newer record beside it says what is different now"
+                    yield Finding("a record of evidence is removed", hint, Where(path), code="V021")
 
 
 def _counted(one: Evidence, before: Recipe) -> bool:
@@ -76,20 +93,26 @@ def _counted(one: Evidence, before: Recipe) -> bool:
     )
 
 
-def _signature(zoo: Zoo, path: str) -> Iterator[Finding]:
-    """V009 or V010 of a record that comes in."""
+def _signature(zoo: Zoo, path: str, missing: dict[str, Absent]) -> Iterator[Finding]:
+    """V009 or V010 of a record that comes in; in ``missing``, why V010 cannot be asked."""
     if not zoo.signers:
         message = "nobody has signed it: it counts as the author's word"
         yield Finding(message, "sign it: zoo sign; see docs/trust.md", Where(path), code="V009")
         return
-    signer, refusal = signer_of(zoo, zoo.root / path)
+    try:
+        signer, refusal = signer_of(zoo, zoo.root / path)
+    except MissingLibraryError as error:
+        missing["V010"] = Absent(f"{printable(path, keep='')}: {unseen(error)}")
+        return
     if not signer:
         names = ", ".join(each.name for each in zoo.signers)
         hint = f"a record must be signed by one of the base's signers ({printable(names, keep='')}): zoo sign"
         yield Finding(refusal, hint, Where(path), code="V010")
 
 
-def _elsewhere(zoo: Zoo, base: BaseZoo, kinds: dict[str, Kind], recipe: Recipe) -> Iterator[Finding]:
+def _elsewhere(
+    zoo: Zoo, base: BaseZoo, kinds: dict[str, Kind], recipe: Recipe, missing: dict[str, Absent]
+) -> Iterator[Finding]:
     """Records that come to a version which is not the recipe's: bound to its manifest."""
     for path, kind in kinds.items():
         match path.split("/"):
@@ -108,4 +131,4 @@ def _elsewhere(zoo: Zoo, base: BaseZoo, kinds: dict[str, Kind], recipe: Recipe) 
                 if manifest is None or manifest.document["checkpoint_digest"] != one.checkpoint_digest:
                     message = f"it is not about the files of {recipe.name} {version}"
                     yield Finding(message, _AGAIN, Where(path), code="V007")
-                yield from _signature(zoo, path)
+                yield from _signature(zoo, path, missing)

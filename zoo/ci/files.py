@@ -10,16 +10,20 @@ from zoo.checkpoint.model import Checkpoint
 from zoo.digests import FileDigest, checkpoint_digest, engine_files, sha256_file, sha256_hex
 from zoo.recipe.model import Recipe
 
-# Of a local folder: what is hashed in a fraction of a second. A hub states the digests of its large files.
+# Of a local folder that the change does not touch: what takes a fraction of a second.
+# A hub states the digests of its large files.
 _LOCAL, _REMOTE = 64 * 1024 * 1024, 8 * 1024 * 1024
 
 
-def known_digests(checkpoint: Checkpoint, names: Iterable[str]) -> dict[str, FileDigest]:
-    """The digests of those files of ``names`` that are there and known."""
+def known_digests(
+    checkpoint: Checkpoint, names: Iterable[str], *, whole: bool = False
+) -> dict[str, FileDigest]:
+    """The digests of those files of ``names`` that are there and known. ``whole``: of local files, whatever
+    their size."""
     found = {}
     for name in names:
         size = checkpoint.files.get(name)
-        sha256 = None if size is None else _sha256(checkpoint, name, size)
+        sha256 = None if size is None else _sha256(checkpoint, name, size, whole)
         if size is not None and sha256 is not None:
             found[name] = FileDigest(name, size, sha256)
     return found
@@ -33,13 +37,13 @@ def known_digest(recipe: Recipe, known: Mapping[str, FileDigest]) -> str | None:
     return checkpoint_digest(known[file.path] for file in read)
 
 
-def _sha256(checkpoint: Checkpoint, name: str, size: int) -> str | None:
+def _sha256(checkpoint: Checkpoint, name: str, size: int, whole: bool) -> str | None:
     stated = checkpoint.reported_sha256.get(name)
     if stated is not None:
         return stated
     try:
         if checkpoint.opener is None:
-            return sha256_file(checkpoint.root / name) if size <= _LOCAL else None
+            return sha256_file(checkpoint.root / name) if whole or size <= _LOCAL else None
         if size > _REMOTE:
             return None
         with checkpoint.opener(name) as file:

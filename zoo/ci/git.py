@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -40,10 +40,13 @@ _QUIET = (
     "protocol.allow=never",  # a partial clone would fetch what it lacks
 )
 _REGULAR = ("100644", "100755")
-_SUBMODULE = b"160000 "
+_SUBMODULE = "160000"
 _WHOLE = "fetch the whole history: git fetch --unshallow (in a workflow: fetch-depth: 0 of actions/checkout)"
 # Bases to try, in this order, where none is given.
-_BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+_BASES = (
+    *(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")),
+    *(f"refs/heads/{name}" for name in ("main", "master")),
+)
 
 
 class Entry(NamedTuple):
@@ -66,10 +69,13 @@ class Entry(NamedTuple):
 
 class Base(NamedTuple):
     """What a change is compared with: the name that was given or found, and the commit where the two
-    histories part; the empty tree where nothing is committed yet."""
+    histories part; the empty tree where nothing is committed yet. ``tip``: the commit of the name now, which
+    is ``ahead`` commits further."""
 
     name: str
     commit: str
+    tip: str
+    ahead: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class Repository:
         Raises:
             UsageError: there is no such commit. UnreadableError: no repository, or no common history.
         """
-        if self._text("rev-parse", "--git-dir") is None:
+        if self._prefix is None:
             raise UnreadableError(
                 f"{quoted(str(self.root))} is not in a git repository, or git does not trust its owner",
                 hint="run it in a clone of the zoo; git says more: git status",
@@ -93,12 +99,16 @@ class Repository:
         name, commit = next(
             ((each, found) for each in named if (found := self._commit(each)) is not None), ("", "")
         )
+        self._refuse_ambiguous(name)
         if self.head is None and ref == "HEAD":
-            return Base("nothing", self._run("hash-object", "-t", "tree", "--stdin").decode().strip())
+            empty = self._run("hash-object", "-t", "tree", "--stdin").decode().strip()
+            return Base("nothing", empty, empty)
         if not commit:
             what = f"there is no commit {quoted(ref)}" if ref else "no base was named, and none was found"
             hint = "zoo ci --base REF; fetch it first: git fetch origin BRANCH"
-            if self._text("rev-parse", "--is-shallow-repository") == "true\n":
+            if ref and self._commit(f"refs/remotes/origin/{ref}"):
+                hint = f"zoo ci --base {printable(f'origin/{ref}', keep='')}"
+            elif self._text("rev-parse", "--is-shallow-repository") == "true\n":
                 what, hint = f"{what} in this shallow clone", _WHOLE
             raise UsageError(what, hint=hint)
         if self.head is None:
@@ -109,7 +119,27 @@ class Repository:
                 f"{quoted(name)} and HEAD have no commit in common that is here",
                 hint=_WHOLE,
             )
-        return Base(name.removeprefix("refs/remotes/"), common.split()[0])
+        parted = common.split()[0]
+        ahead = 0 if parted == commit else int(self._run("rev-list", "--count", f"{parted}..{commit}"))
+        shown = name.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+        return Base(shown, parted, commit, ahead)
+
+    def _refuse_ambiguous(self, name: str) -> None:
+        """A branch and a tag of one name are two bases, of which git takes the tag.
+
+        Raises UsageError.
+        """
+        if not name or name.startswith("refs/"):
+            return
+        places = [f"refs/{kind}/{name}" for kind in ("tags", "heads", "remotes")]
+        found = (self._text("for-each-ref", "--format=%(objectname) %(refname)", *places) or "").splitlines()
+        # A pattern also matches what is below it.
+        exact = [line.split(" ", 1) for line in found if line.split(" ", 1)[1] in places]
+        if len({commit for commit, _ in exact}) > 1:
+            known = ", ".join(printable(ref, keep="") for _, ref in exact)
+            raise UsageError(
+                f"{quoted(name)} is ambiguous: {known}", hint="write it in full: --base refs/..."
+            )
 
     @cached_property
     def head(self) -> str | None:
@@ -119,7 +149,26 @@ class Repository:
     @property
     def prefix(self) -> str:
         """The folder of the zoo in the repository, with a slash at its end; "" for its root."""
-        return (self._text("rev-parse", "--show-prefix") or "").removesuffix("\n")
+        return (self._prefix or "").removesuffix("\n")
+
+    @cached_property
+    def _prefix(self) -> str | None:
+        """What git says of the folder, or None where it is in no repository."""
+        return self._text("rev-parse", "--show-prefix")
+
+    @cached_property
+    def index(self) -> Mapping[str, Entry]:
+        """Every file of the index below the zoo: what a clone of the next commit would have."""
+        return self._staged(".")
+
+    def _staged(self, *within: str) -> Mapping[str, Entry]:
+        found = {}
+        for line in self._run("ls-files", "--stage", "-z", "--", *within).split(b"\0"):
+            if line:
+                words, _, path = line.partition(b"\t")
+                mode, blob, _ = words.decode().split()
+                found[os.fsdecode(path)] = Entry(mode, blob)
+        return found
 
     @cached_property
     def _no_filters(self) -> Mapping[str, str]:
@@ -188,18 +237,12 @@ class Repository:
             # A repository within the repository is shown as a folder.
             if not path.endswith("/") and (kind := self._kind(path, before)) is not None:
                 found[path] = kind
-        for path, commit_of in self._submodules(places):
-            if path not in before or before[path].blob != commit_of:
+        # Nothing in a submodule is looked at, and git is not asked whether it changed: it would run in there,
+        # under the settings of another repository.
+        for path, entry in (self._staged(*within) if within else self.index).items():
+            if entry.mode == _SUBMODULE and (path not in before or before[path].blob != entry.blob):
                 found[path] = Kind.CHANGED if path in before else Kind.ADDED
         return tuple(ChangedFile(path, found[path]) for path in sorted(found))
-
-    def _submodules(self, places: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Path and commit of each submodule of the index. Nothing in them is looked at, and git is not asked
-        whether they changed: it would run in there, under the settings of another repository."""
-        for line in self._run("ls-files", "--stage", "-z", "--", *places).split(b"\0"):
-            if line.startswith(_SUBMODULE):
-                words, _, path = line.partition(b"\t")
-                yield os.fsdecode(path), words.split()[1].decode()
 
     def _kind(self, path: str, before: Mapping[str, Entry]) -> Kind | None:
         """What became of one file, by its content: git's index may be older than the file."""
@@ -229,8 +272,15 @@ class Repository:
         except (UnreadableError, UnicodeDecodeError):
             return None
 
-    def _run(self, *args: str, settings: Mapping[str, str] | None = None) -> bytes:
-        """What ``git ARGS`` prints, under ``settings``.
+    def ask(self, given: bytes, *args: str) -> bytes:
+        """What ``git ARGS`` prints of what it is ``given``.
+
+        Raises UnreadableError: it fails.
+        """
+        return self._run(*args, given=given)
+
+    def _run(self, *args: str, settings: Mapping[str, str] | None = None, given: bytes = b"") -> bytes:
+        """What ``git ARGS`` prints, under ``settings``, when it is ``given`` this.
 
         Raises UnreadableError: it fails, with git's own first line.
         """
@@ -240,7 +290,7 @@ class Repository:
                 capture_output=True,
                 timeout=_SECONDS,
                 env=_environment(settings or {}),
-                stdin=subprocess.DEVNULL,
+                input=given,
                 check=True,
             )
         except FileNotFoundError:

@@ -4,8 +4,8 @@ comment that says so there."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date
 
 from zoo import __version__
@@ -22,13 +22,17 @@ from zoo.ci.versions import against_manifest
 from zoo.diff.compare import compare
 from zoo.diff.model import Diff
 from zoo.diff.sides import recipe_side
+from zoo.digests import FileDigest
 from zoo.errors import UnreadableError, UsageError, ZooError
 from zoo.evidence import load_evidence
 from zoo.printable import quoted
 from zoo.recipe.model import Recipe
 from zoo.release import record
 from zoo.release.paths import SIZE_LIMIT, read
-from zoo.remote.address import Remote
+from zoo.remote.address import Remote, parse_url
+from zoo.remote.fork import Fork, fork_of
+from zoo.remote.limits import TransientError
+from zoo.remote.refusals import NotThereError
 from zoo.results import Finding, Report, Where
 from zoo.rules import Absent, Level
 from zoo.sources import Sources
@@ -55,7 +59,7 @@ def parse(spec: str) -> tuple[str, int]:
 
 
 def check_hub_change(zoo: Zoo, spec: str, remote: Remote, today: date) -> CiResult:
-    """Judge pull request ``spec`` against main of its repository.
+    """Judge what merging pull request ``spec`` would change: it is compared with main where it left it.
 
     Raises:
         UsageError: no recipe of the zoo has this repository.
@@ -70,15 +74,21 @@ def check_hub_change(zoo: Zoo, spec: str, remote: Remote, today: date) -> CiResu
         )
     with Sources(remote) as sources:
         change = f"hf://{repo}@refs/pr/{number}"
-        after = sources.open(change)
-        try:
-            before: Checkpoint | None = sources.open(f"hf://{repo}@main")
-        except UnreadableError:  # nothing was committed to main yet
-            before = None
-        changed = tuple(_changed(before, after))
-        drafts = tuple(_draft(zoo, name, change, before, changed, sources, today) for name in names)
+        after = _open_change(sources, repo, number, change, remote)
+        tip = _open_main(sources, repo)
+        fork = None if tip is None else fork_of(repo, f"refs/pr/{number}", remote)
+        before = tip
+        if fork is not None and tip is not None and fork.commit != tip.revision:
+            before = sources.open(f"hf://{repo}@{fork.commit}")
+        # What main has already is nothing that a merge would still do.
+        changed = tuple(
+            file for file in _changed(before, after) if before is tip or _differs(tip, after, file.path)
+        )
+        sides = _Sides(change, before, after, tip, changed)
+        drafts = tuple(_draft(zoo, name, sides, sources, today) for name in names) if changed else ()
     return CiResult(
-        base=f"{repo} at main",
+        base=_base(repo, tip, fork),
+        base_ahead=0 if fork is None else fork.behind,
         base_commit="" if before is None else before.revision or "",
         head_commit=after.revision or "",
         dirty=False,
@@ -90,6 +100,55 @@ def check_hub_change(zoo: Zoo, spec: str, remote: Remote, today: date) -> CiResu
     )
 
 
+@dataclass(frozen=True)
+class _Sides:
+    """What a pull request (``change``, an hf:// source) is compared with. ``before``: the repository where it
+    left main; ``after``: the pull request; ``tip``: main today; both None where main has no commit.
+    ``changed``: what merging it would change."""
+
+    change: str
+    before: Checkpoint | None
+    after: Checkpoint
+    tip: Checkpoint | None
+    changed: tuple[ChangedFile, ...]
+
+    def merged(self, names: Iterable[str]) -> dict[str, FileDigest]:
+        """The known digests of the files ``names``, as they are after the merge."""
+        ours = {file.path for file in self.changed}
+        untouched = self.after if self.tip is None else self.tip
+        listed = list(names)
+        return known_digests(self.after, [name for name in listed if name in ours]) | known_digests(
+            untouched, [name for name in listed if name not in ours]
+        )
+
+
+def _open_change(sources: Sources, repo: str, number: int, change: str, remote: Remote) -> Checkpoint:
+    try:
+        return sources.open(change)
+    except NotThereError as error:
+        raise UnreadableError(
+            f"there is no pull request {number} of {repo} (the hub answered 404)",
+            hint=f"see: {_endpoint(remote)}/{repo}/discussions",
+        ) from error
+
+
+def _open_main(sources: Sources, repo: str) -> Checkpoint | None:
+    """main, or None where nothing was committed to it yet."""
+    try:
+        return sources.open(f"hf://{repo}@main")
+    except TransientError:
+        raise
+    except UnreadableError:
+        return None
+
+
+def _base(repo: str, tip: Checkpoint | None, fork: Fork | None) -> str:
+    """What was compared with, in words."""
+    if tip is not None and fork is None:
+        return f"{repo} at main (where the pull request left it cannot be found in the last commits)"
+    return f"{repo} at main"
+
+
 def _changed(before: Checkpoint | None, after: Checkpoint) -> Iterator[ChangedFile]:
     """The files that differ, as far as sizes and known digests tell."""
     there = {} if before is None else before.files
@@ -98,52 +157,55 @@ def _changed(before: Checkpoint | None, after: Checkpoint) -> Iterator[ChangedFi
             yield ChangedFile(path, Kind.ADDED)
         elif path not in after.files:
             yield ChangedFile(path, Kind.REMOVED)
-        elif before is not None and known_digests(before, [path]) != known_digests(after, [path]):
+        elif _differs(before, after, path):
             yield ChangedFile(path, Kind.CHANGED)
 
 
-def _draft(
-    zoo: Zoo,
-    name: str,
-    change: str,
-    before: Checkpoint | None,
-    changed: tuple[ChangedFile, ...],
-    sources: Sources,
-    today: date,
-) -> DraftResult:
-    run = verify_recipe(zoo, name, checkpoint=change, sources=sources, today=today)
-    recipe, after = run.subject.recipe, run.subject.checkpoint
-    causes = tuple(Cause(file.path, "file") for file in changed)
+def _differs(before: Checkpoint | None, after: Checkpoint, path: str) -> bool:
+    """Whether a file, which may be missing, differs."""
+    there = None if before is None else before.files.get(path)
+    if before is None or there is None or there != after.files.get(path):
+        return there != after.files.get(path)
+    return known_digests(before, [path]) != known_digests(after, [path])
+
+
+def _draft(zoo: Zoo, name: str, sides: _Sides, sources: Sources, today: date) -> DraftResult:
+    run = verify_recipe(zoo, name, checkpoint=sides.change, sources=sources, today=today)
+    recipe, after, before = run.subject.recipe, run.subject.checkpoint, sides.before
+    causes = tuple(Cause(file.path, "file") for file in sides.changed)
     file = f"recipes/{name}.yaml"
     if recipe is None or after is None:
         return DraftResult(
             name, file, Kind.CHANGED, causes, run.report, not_compared="the recipe is not usable"
         )
-    known = known_digests(after, recipe.checkpoint.files)
     found, missing = list[Finding](), dict[str, Absent]()
     if recipe.version in {entry.version for entry in record.published(zoo, name)}:
-        other, unknown = against_manifest(recipe, record.manifest_of(zoo, name, recipe.version), known)
+        other, unknown = against_manifest(
+            recipe, record.manifest_of(zoo, name, recipe.version), sides.merged(recipe.checkpoint.files)
+        )
         found += other
         missing |= {} if unknown is None else {"V001": unknown}
-    card, absent = _card(zoo, recipe, after, changed)
+    card, absent = _card(zoo, recipe, after, sides.changed)
     found += card
     missing |= {} if absent is None else {"K001": absent}
-    paths = [each.path for each in changed]
+    paths = [each.path for each in sides.changed]
     results = outcomes(found, _CODES, paths, zoo.severity, missing)
     report = replace(run.report, results=(*run.report.results, *results))
     diff: Diff | None = None
     if before is not None:
-        a, b = recipe_side(recipe, before, name=f"{name} at main"), recipe_side(recipe, after)
+        a, b = (
+            recipe_side(recipe, before, name=f"{name} where the pull request left main"),
+            recipe_side(recipe, after),
+        )
         diff = compare(with_known(a, recipe), with_known(b, recipe))
-    kind = Kind.CHANGED if changed else Kind.UNCHANGED
-    return DraftResult(name, file, kind, causes, report, recipe.version, recipe.version, diff=diff)
+    return DraftResult(name, file, Kind.CHANGED, causes, report, recipe.version, recipe.version, diff=diff)
 
 
 def _card(
     zoo: Zoo, recipe: Recipe, after: Checkpoint, changed: tuple[ChangedFile, ...]
 ) -> tuple[list[Finding], Absent | None]:
-    """K001 of a pull request that has another README.md than main: it must be the committed card, or the one
-    that renders today."""
+    """K001 of a pull request that changes README.md: it must be the committed card, or the one that renders
+    today."""
     kinds = {file.path: file.kind for file in changed}
     if _CARD not in kinds:
         return [], Absent("the change has no other README.md", required=False)
@@ -171,20 +233,25 @@ def _read(checkpoint: Checkpoint) -> bytes:
         return read_up_to(file, SIZE_LIMIT)
 
 
+def _endpoint(remote: Remote) -> str:
+    """The hub, without a slash at its end."""
+    from huggingface_hub import constants
+
+    return str(parse_url(remote.endpoint or constants.ENDPOINT, "the endpoint")).rstrip("/")
+
+
 def post(spec: str, body: str, mark: str, remote: Remote, note: Callable[[str], None]) -> str:
     """Say ``body``, which begins with ``mark``, in the pull request: in the comment of this user that begins
     so, if there is one, else in a new one. Returns what was done.
 
     Raises ZooError.
     """
-    from huggingface_hub import constants
     from huggingface_hub.community import DiscussionComment
 
     from zoo.release.targets.hub_client import HubClient
-    from zoo.remote.address import parse_url
 
     repo, number = parse(spec)
-    endpoint = str(parse_url(remote.endpoint or constants.ENDPOINT, "the endpoint")).rstrip("/")
+    endpoint = _endpoint(remote)
     client = HubClient(endpoint, repo, remote.timeout, note)
     token = client.check_token()
     user = client.ask("who the token is of", lambda: client.api.whoami(token=token)["name"])

@@ -127,6 +127,9 @@ class CiResult:
     ``prefix``: the folder of the zoo in its repository ("" or "drafts/"): paths are relative to the zoo, and
     a service shows them from the root of the repository.
 
+    ``base_ahead``: how many commits the base has got since the change left it. ``untracked``: files that the
+    verdict rests on and that git would not have in a clone: neither committed nor in the index.
+
     ``tree``: the rules about the change as a whole (released files, logs, settings, file names).
     ``drafts``: the affected recipes, by name. ``changed``: the files of the zoo that the change touches.
     """
@@ -139,6 +142,8 @@ class CiResult:
     tree: Report
     drafts: tuple[DraftResult, ...]
     about: str = "git"  # or "owner/name#N" of a hub
+    base_ahead: int = 0
+    untracked: tuple[str, ...] = ()
     prefix: str = ""
     tool: str = field(default="")
 
@@ -171,6 +176,11 @@ class CiResult:
             if result.outcome is Outcome.NOT_CHECKED
         )
 
+    @property
+    def judged(self) -> bool:
+        """Whether there was anything to judge: a file of the zoo, or of what may run its gate."""
+        return bool(self.changed or self.drafts or self.tree.findings)
+
     def count(self, severity: Severity) -> int:
         return sum(finding.severity is severity for _, finding in self.findings)
 
@@ -192,9 +202,11 @@ class CiResult:
             "about": self.about,
             "base": self.base,
             "base_commit": self.base_commit or None,
+            "base_ahead": self.base_ahead,
             "head_commit": self.head_commit or None,
             "dirty": self.dirty,
             "prefix": self.prefix,
+            "untracked": list(self.untracked),
             "verdict": str(self.verdict),
             "exit": self.exit_status,
             "summary": {f"{severity}s": self.count(severity) for severity in Severity},

@@ -18,6 +18,8 @@ from zoo.results import Finding, Where
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
 # Texts are smaller; of weights, this is where the header is.
 _TEXT = 4 * 1024 * 1024
+# Of folders in folders; a zoo has five. Each file is looked at with all folders above it.
+DEPTH = 32
 _REFUSED = re.compile(r'[<>:"\\|?*]')
 
 
@@ -45,7 +47,7 @@ def _secret_in(path: Path) -> credentials.Found | None:
 def links(root: Path, files: Iterable[ChangedFile]) -> Iterator[Finding]:
     """V013: what is no regular file, or lies behind a link."""
     for file in files:
-        if file.kind is Kind.REMOVED:
+        if file.kind is Kind.REMOVED or file.path.count("/") >= DEPTH:
             continue
         parts = [root / part for part in _above(file.path)]
         wrong = next((part for part in parts if part.is_symlink()), None)
@@ -63,7 +65,7 @@ def hostile(files: Iterable[ChangedFile], paths: Iterable[str]) -> Iterator[Find
     after the change."""
     there: dict[str, set[str]] = {}
     for path in paths:
-        for part in _above(path):
+        for part in _above(path) if path.count("/") < DEPTH else ():
             there.setdefault(folded(part), set()).add(part)
     for file in files:
         if file.kind is Kind.ADDED and (problem := _problem(file.path, there)):
@@ -72,6 +74,8 @@ def hostile(files: Iterable[ChangedFile], paths: Iterable[str]) -> Iterator[Find
 
 
 def _problem(path: str, there: dict[str, set[str]]) -> str:
+    if path.count("/") >= DEPTH:
+        return f"more than {DEPTH} folders deep"
     for part in _above(path):
         others = there[folded(part)] - {part}
         if others:

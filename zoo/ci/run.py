@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import date
 
 from zoo import __version__
-from zoo.ci.affected import affected, is_of_zoo
+from zoo.ci.affected import References, affected, is_of_zoo
 from zoo.ci.base import BaseZoo
 from zoo.ci.draft import Drafts
 from zoo.ci.git import Repository
 from zoo.ci.model import CiResult
 from zoo.ci.tree import GATE, Tree
+from zoo.ci.untracked import untracked
 from zoo.remote.address import Remote
 from zoo.results import Report
 from zoo.workspace import Zoo
@@ -32,17 +34,26 @@ def check_change(
     """
     repository = Repository(zoo.root)
     found = repository.base(ref)
-    with BaseZoo(repository, found.commit) as base:
+    with ExitStack() as stack:
+        later = None
+        if found.ahead:
+            later = stack.enter_context(BaseZoo(repository, found.tip, name=found.name))
+        base = stack.enter_context(BaseZoo(repository, found.commit, later=later))
         changed = repository.changed(found.commit, base.entries)
-        causes = affected(zoo, changed)
+        references = References(zoo)
+        causes = affected(zoo, changed, references)
         looked_at = frozenset(cause.path for each in causes.values() for cause in each)
         above = repository.above(found.commit, *GATE)
-        results = Tree(zoo, base, changed, looked_at, above).results()
+        results = Tree(zoo, base, changed, looked_at, above, repository.prefix, references, causes).results()
         tree = Report("change", {"files": len(changed)}, results, tool=_TOOL)
         frozen = frozenset(str(finding.where.file) for finding in tree.findings if finding.code == "V003")
         drafts = Drafts(base.policy(zoo), base, changed, frozen, remote, today, offline)
         judged = tuple(drafts.check(name, each) for name, each in causes.items())
         named = {finding.where.file for finding in tree.findings}
+        # Before the first commit nothing is in git, which is no news. Of a recipe that only a template
+        # affects, nothing but the card is looked at.
+        read = [name for name, each in causes.items() if any(cause.how != "template" for cause in each)]
+        unseen = untracked(zoo, read, references, repository.index) if repository.head else ()
         return CiResult(
             base=found.name,
             base_commit=found.commit,
@@ -56,5 +67,7 @@ def check_change(
             tree=tree,
             drafts=judged,
             prefix=repository.prefix,
+            base_ahead=found.ahead,
+            untracked=unseen,
             tool=_TOOL,
         )

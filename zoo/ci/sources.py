@@ -4,6 +4,7 @@ that gives no answer is asked once, not once for each of a thousand recipes."""
 from __future__ import annotations
 
 from zoo.checkpoint.model import Checkpoint
+from zoo.ci.names import folded
 from zoo.errors import UnreadableError
 from zoo.printable import quoted
 from zoo.remote.address import HUB, Remote, is_remote
@@ -39,10 +40,16 @@ class WithinZoo(Sources):
             UnreadableError: it cannot be opened, or must not be.
         """
         if not is_remote(source):
-            if zoo is not None and folder_in(zoo, source) is None:
+            folder = None if zoo is None else folder_in(zoo, source)
+            if zoo is not None and folder is None:
                 raise UnreadableError(
                     f"{quoted(source)} is outside of the zoo, and a pull request may name only what is in it",
                     hint="name a hub or a server: source: hf://owner/name@revision",
+                )
+            if folder is not None and (source.startswith(("/", "~")) or _of_zoo(folder)):
+                raise UnreadableError(
+                    f"{quoted(source)} is no place for a checkpoint: changes there are not seen as its own",
+                    hint="give it a folder of its own: source: ./drafts/NAME",
                 )
             return super().open(source, zoo=zoo)
         if self._offline:
@@ -59,6 +66,11 @@ class WithinZoo(Sources):
         except TransientError as error:
             self._down[server] = error
             raise
+
+
+def _of_zoo(folder: str) -> bool:
+    """Whether a folder is the zoo itself, or one of those whose files mean something else."""
+    return folder == "." or folded(folder.partition("/")[0]) in ("recipes", "templates", "release")
 
 
 def folder_in(zoo: Zoo, source: str) -> str | None:

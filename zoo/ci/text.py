@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from zoo.ci.model import CiResult, DraftResult, Kind, Verdict
+from zoo.ci.words import further, not_in_git, number
 from zoo.diff import text as diff_text
 from zoo.printable import printable
 from zoo.report.text import finding_lines
@@ -22,12 +23,17 @@ def render(result: CiResult) -> str:
 
 
 def _lines(result: CiResult) -> Iterator[str]:
-    files = f"{len(result.changed)} file{'s' if len(result.changed) != 1 else ''} of the zoo"
+    files = f"{number(len(result.changed), 'file')} of the zoo"
     dirty = " with uncommitted changes" if result.dirty else ""
     yield _safe(
         f"{result.about}: {result.head_commit[:12]}{dirty} against {result.base} "
         f"({result.base_commit[:12]}), {files}"
     )
+    if result.base_ahead:
+        yield _safe(f"{result.base} is {further(result)}")
+    if result.untracked:
+        head, names, rest = not_in_git(result)
+        yield _safe(f"{head}: {', '.join(names)}{rest}")
     said: set[Finding] = set()
     for finding in result.tree.findings:
         yield ""
@@ -36,10 +42,10 @@ def _lines(result: CiResult) -> Iterator[str]:
         yield ""
         yield from _draft(draft, said)
     yield ""
-    counts = ", ".join(f"{result.count(each)} {each}s" for each in Severity)
+    counts = ", ".join(number(result.count(each), str(each)) for each in Severity)
     word = click.style(str(result.verdict), fg=_COLOUR[result.verdict], bold=True)
-    recipes = "1 recipe" if len(result.drafts) == 1 else f"{len(result.drafts)} recipes"
-    yield f"{word}  {recipes} affected: {counts}"
+    affected = f"{number(len(result.drafts), 'recipe')} affected: {counts}"
+    yield f"{word}  {affected if result.judged else 'nothing to judge'}"
 
 
 def _draft(draft: DraftResult, said: set[Finding]) -> Iterator[str]:
@@ -48,8 +54,9 @@ def _draft(draft: DraftResult, said: set[Finding]) -> Iterator[str]:
         version = f"{draft.version_before} -> {draft.version}"
     causes = ", ".join(dict.fromkeys(cause.path for cause in draft.causes[:4]))
     more = f" and {len(draft.causes) - 4} more" if len(draft.causes) > 4 else ""
-    name = click.style(_safe(f"{draft.name} {version}"), bold=True)
-    yield f"== {name}  {draft.kind}, {draft.verdict}  ({_safe(causes)}{more})"
+    name = click.style(_safe(f"{draft.name} {version}".rstrip()), bold=True)
+    because = f"  ({_safe(causes)}{more})" if causes else ""
+    yield f"== {name}  recipe {draft.kind}, {draft.verdict}{because}"
     if draft.kind is Kind.REMOVED:
         return
     new = [finding for finding in draft.report.findings if finding not in said]
@@ -64,12 +71,15 @@ def _draft(draft: DraftResult, said: set[Finding]) -> Iterator[str]:
     reasons: dict[tuple[str, bool], list[str]] = {}
     for result in draft.report.not_checked:
         reasons.setdefault((result.reason, result.required), []).append(result.code)
-    for (reason, required), codes in list(reasons.items())[:_SHOWN]:
-        label = click.style("not checked", fg="magenta", bold=required)
+    # What decides exit 2 comes first, so that it is never among those that are only counted.
+    needed_first = sorted(reasons.items(), key=lambda entry: not entry[0][1])
+    for (reason, required), codes in needed_first[:_SHOWN]:
+        words = "NOT CHECKED, and needed:" if required else "not checked"
+        label = click.style(words, fg="magenta", bold=required)
         listed = ", ".join(codes[:6]) + (f" and {len(codes) - 6} more" if len(codes) > 6 else "")
         yield f"{label} {listed}: {_safe(reason)}"
     if len(reasons) > _SHOWN:
-        yield f"not checked: {len(reasons) - _SHOWN} more reasons; see --format json"
+        yield f"not checked: {number(len(reasons) - _SHOWN, 'more reason')}; see --format json"
     if draft.diff is not None and draft.diff.differences:
         yield diff_text.render(draft.diff)
     elif draft.not_compared:

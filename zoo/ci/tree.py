@@ -8,10 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from zoo.ci import names
-from zoo.ci.affected import is_of_zoo
+from zoo.ci.affected import References, is_of_zoo
+from zoo.ci.attributes import rewritten
 from zoo.ci.base import SETTINGS, BaseZoo
-from zoo.ci.model import ChangedFile, Kind
+from zoo.ci.git import Repository
+from zoo.ci.model import Cause, ChangedFile, Kind
 from zoo.ci.outcomes import outcomes
+from zoo.ci.recipes import removed, shared_repositories
 from zoo.errors import ZooError
 from zoo.printable import printable, quoted
 from zoo.recipe.load import reference_findings
@@ -22,7 +25,7 @@ from zoo.release.record import Entry
 from zoo.results import CheckResult, Finding, Outcome, Where
 from zoo.workspace import Zoo
 
-CODES = frozenset({"V003", "V004", "V005", "V006", "V011", "V013", "V014", "V015"})
+CODES = frozenset({"V003", "V004", "V005", "V006", "V011", "V013", "V014", "V015", "V017", "V018", "V020"})
 _LOG = "log.jsonl"
 # Who may change these may switch the gate off, or say who must agree to it.
 _OWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
@@ -35,22 +38,30 @@ _APPEND = "the log is append-only; restore the lines, and add new ones at the en
 @dataclass(frozen=True)
 class Tree:
     """``head``: the zoo of the change under its own settings. ``changed``: all its files; ``used``: those
-    that a recipe depends on; ``above``: files of the gate, where the zoo is a folder of the repository."""
+    that a recipe depends on; ``above``: files of the gate, where the zoo is the folder ``prefix`` of the
+    repository; ``causes``: the recipes that the change affects."""
 
     head: Zoo
     base: BaseZoo
     changed: tuple[ChangedFile, ...]
     used: frozenset[str]
-    above: tuple[ChangedFile, ...] = ()
+    above: tuple[ChangedFile, ...]
+    prefix: str
+    references: References
+    causes: Mapping[str, tuple[Cause, ...]]
 
     def results(self) -> tuple[CheckResult, ...]:
         ours = self._of_zoo()
         drafts = sorted({path.split("/")[1] for path in (file.path for file in ours) if _is_record(path)})
         found = [finding for name in drafts for finding in self._release(name)]
         found += self._settings()
+        found += shared_repositories(self.references, self.causes)
+        if not self.head.recipes.is_symlink():  # V013 says it of all of them
+            found += removed(self.references, self.base, self.changed)
         found += names.links(self.head.root, ours)
         found += names.hostile(ours, self._paths())
         found += names.secrets(self.head.root, self.changed)
+        found += rewritten(Repository(self.head.root), self._all())
         return (
             *self._unused(),
             *outcomes(found, CODES, [file.path for file in ours], self.base.zoo.severity),
@@ -82,6 +93,11 @@ class Tree:
         """The file of every key, and whose it is."""
         zoos = (self.base.zoo, self.head)
         return {posixpath.normpath(each.key): each.name for zoo in zoos for each in zoo.signers if each.key}
+
+    def _all(self) -> set[str]:
+        """Every file that is there after the change."""
+        gone = {file.path for file in self.changed if file.kind is Kind.REMOVED}
+        return {*self.base.entries, *(file.path for file in self.changed)} - gone
 
     def _paths(self) -> set[str]:
         gone = {file.path for file in self.changed if file.kind is Kind.REMOVED}
@@ -191,7 +207,10 @@ class Tree:
             if changed.path in keys:
                 message = f"the key of signer {quoted(keys[changed.path])} is {changed.kind}"
                 yield Finding(message, hint, Where(changed.path), code="V011")
-            elif any(changed.path == each or changed.path.startswith(f"{each}/") for each in GATE):
+            # GitHub reads these at the top of a repository only, which is ``above`` then.
+            elif not self.prefix and any(
+                changed.path == each or changed.path.startswith(f"{each}/") for each in GATE
+            ):
                 yield _of_gate(changed, Where(changed.path))
         for changed in self.above:
             yield _of_gate(changed, Where())
@@ -223,7 +242,7 @@ def _said(value: Any) -> str:
     if isinstance(value, Mapping):
         value = tuple(value.items())
     if isinstance(value, tuple):
-        words = (" ".join(each) if isinstance(each, tuple) else str(each) for each in value)
+        words = (" ".join(filter(None, each)) if isinstance(each, tuple) else str(each) for each in value)
         return quoted(", ".join(words), 300)
     return quoted(str(value), 300)
 

@@ -1,15 +1,18 @@
-"""The version of a recipe against what the base has and what was published (V001, V002)."""
+"""The version of a recipe against what the base has and what was published (V001, V002, V019)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from zoo.card.check import usable_evidence
+from zoo.card.render import render_card
+from zoo.card.standing import read_standing
 from zoo.ci.base import BaseZoo
 from zoo.diff.values import changes
 from zoo.digests import FileDigest, engine_files
 from zoo.errors import ZooError
-from zoo.printable import quoted
+from zoo.printable import printable, quoted
 from zoo.recipe.model import Recipe
 from zoo.release import record
 from zoo.release.manifest import Manifest
@@ -20,6 +23,7 @@ from zoo.workspace import Zoo
 
 _RAISE = "raise the version in the recipe; a published one stays what it is"
 # Of the checkpoint: where it is, and what is said about its documents, may change.
+_KEYS = 3  # of those that changed: how many a message names
 _PROSE = ("/source", "/about")
 
 
@@ -28,10 +32,27 @@ def released_changes(
 ) -> tuple[list[Finding], Absent | None]:
     """V001, and why it could not be asked. ``known``: the files of the source whose digest is known."""
     if recipe.version not in {entry.version for entry in _published(zoo, base, recipe.name)}:
-        return [], None
+        return _meanwhile(base, recipe)
     found = list(_facts(recipe, before))
     other, unknown = against_manifest(recipe, _manifest(zoo, base, recipe), known)
     return found + other, unknown
+
+
+def _meanwhile(base: BaseZoo, recipe: Recipe) -> tuple[list[Finding], Absent | None]:
+    """V001 of a version that was published after this change left its base, which cannot know it."""
+    log, later = f"release/{recipe.name}/log.jsonl", base.later
+    if later is None or later.entries.get(log) == base.entries.get(log) or not later.release(recipe.name):
+        return [], None
+    try:
+        versions = {entry.version for entry in record.published(later.zoo, recipe.name)}
+    except ZooError as error:
+        return [], Absent(f"{later.name}: {error.message}", required=False)
+    if recipe.version not in versions:
+        return [], None
+    branch = printable(later.name, keep="")
+    message = f"{recipe.name} {recipe.version} was published on {branch} meanwhile"
+    hint = f"merge {branch} into this branch, and raise the version for what is to change"
+    return [Finding(message, hint, recipe.where("/version"), code="V001")], None
 
 
 def against_manifest(
@@ -61,6 +82,30 @@ def against_manifest(
         names = ", ".join(map(quoted, unknown[:3]))
         return found, Absent(f"the sha256 of {names} is not known without reading it", required=False)
     return found, None
+
+
+def frozen_text(zoo: Zoo, base: BaseZoo, recipe: Recipe, before: Recipe | None) -> Iterator[Finding]:
+    """V019: another text under a version that was published, which its card would say and cannot."""
+    if before is None or before.version != recipe.version or not base.release(recipe.name):
+        return
+    if recipe.version not in {entry.version for entry in record.published(base.zoo, recipe.name)}:
+        return
+    found = list(changes(before.data, recipe.data))
+    if not found:
+        return
+    try:
+        standing = read_standing(zoo, recipe)
+        evidence = usable_evidence(zoo, recipe, standing)
+        cards = {render_card(zoo, each, evidence, standing) for each in (before, recipe)}
+    except ZooError:  # K001 says what is wrong with template, evidence or record
+        return
+    if len(cards) > 1:
+        keys = dict.fromkeys(change.pointer.split("/")[1] for change in found)
+        named = ", ".join(printable(key, keep="") for key in list(keys)[:_KEYS])
+        more = f" and {len(keys) - _KEYS} more" if len(keys) > _KEYS else ""
+        message = f"{named}{more} changed, and the card of {recipe.version} is frozen: it reaches no card"
+        hint = "raise version: to publish it"
+        yield Finding(message, hint, recipe.where(found[0].pointer), code="V019")
 
 
 def order(zoo: Zoo, base: BaseZoo, recipe: Recipe, before: Recipe | None) -> Iterator[Finding]:
@@ -103,6 +148,11 @@ def _place(recipe: Recipe, part: str, pointer: str) -> Where:
     if part == "target":
         return recipe.where("/target") if pointer == "/name" else recipe.target.where(pointer)
     return recipe.where(f"/{part}{pointer}")
+
+
+def is_published(zoo: Zoo, base: BaseZoo, recipe: Recipe) -> bool:
+    """Whether the recipe's version was published, by what the base or the change knows."""
+    return recipe.version in {entry.version for entry in _published(zoo, base, recipe.name)}
 
 
 def _published(zoo: Zoo, base: BaseZoo, name: str) -> tuple[Entry, ...]:

@@ -37,6 +37,7 @@ def command(
     """
     from zoo.drafts.family import family_of
     from zoo.recipe.adopt import adopt, as_yaml, profile_for, source_of, unstated
+    from zoo.schemas import for_editors
     from zoo.starter import starter
 
     if not folder:
@@ -67,6 +68,7 @@ def command(
         text = starter("sglang-0.5.14-example.yaml").replace("sglang-0.5.14-example", f"{name}-profile")
         text = profile_for(text, family.name, recipe["draft"].get("block_size"))
         wanted[recipes / "profiles" / f"{name}-profile.yaml"] = text
+    wanted |= {app.zoo.root / path: text for path, text in for_editors(app.zoo.root).items()}
     for path in wanted:
         _check_place(app, path)
     write_all({path: text.encode() for path, text in wanted.items()})

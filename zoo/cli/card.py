@@ -13,11 +13,12 @@ from zoo.card.standing import Standing, read_standing
 from zoo.cli.app import App
 from zoo.cli.completion import recipes
 from zoo.cli.target import limit_option
-from zoo.errors import CardDriftError, ReleaseRefusedError
-from zoo.evidence import Evidence
+from zoo.errors import CardDriftError, ReleaseRefusedError, UnreadableError
+from zoo.evidence import Evidence, bound_to
 from zoo.recipe.load import usable_recipe
-from zoo.recipe.model import Recipe
+from zoo.recipe.model import UNKNOWN, Recipe
 from zoo.release.paths import read
+from zoo.remote.address import is_remote
 from zoo.workspace import Zoo
 
 
@@ -54,6 +55,9 @@ def command(
     frozen: its card can be checked and printed, and only the same card can be written. Without --plots the
     card shows the plots that are there, of records that have not changed since.
 
+    A record of other weights does not count. Where there are records, the sha256 of the files is looked up:
+    the Hub states it, small files in the zoo are read. What is not known so is noted.
+
     With --push the card as it renders today (later evidence, withdrawn versions, a better template) replaces
     the one on main of the hub, in a commit of README.md alone. The tag of the version keeps its card.
     """
@@ -71,10 +75,13 @@ def command(
         app.out(f"{zoo.shown(path)}: {check_card(zoo, recipe, standing)}")
         return
     evidence = usable_evidence(zoo, recipe, standing)
+    digest = None if standing.released or not evidence else _digest(app, recipe, limit)
+    if digest is not None:
+        evidence = bound_to(evidence, digest)
     if plots:
         _plots(app, recipe, evidence, standing, write=not (check or to_stdout))
     if check:
-        app.out(f"{zoo.shown(path)}: {check_card(zoo, recipe, standing)}")
+        app.out(f"{zoo.shown(path)}: {check_card(zoo, recipe, standing, digest)}")
         return
     text = render_card(zoo, recipe, evidence, standing)
     if push:
@@ -88,6 +95,30 @@ def command(
         app.out(text.removesuffix("\n"))
     else:
         app.out(f"{zoo.shown(path)}: {_write(zoo, recipe, path, text, standing)}")
+
+
+def _digest(app: App, recipe: Recipe, limit: float) -> str | None:
+    """The digest of the checkpoint, by which a card tells the records of these bytes from others; None, and a
+    note, where it is not known without reading weights. As for ``zoo ci``, the recipe may be a stranger's:
+    only the Hub is asked, and only folders of the zoo are read."""
+    from zoo.ci.files import known_digest, known_digests
+    from zoo.ci.sources import folder_in
+    from zoo.cli.remote import open_sources
+
+    source = recipe.checkpoint.source
+    why = "their sha256 is not known without reading them, which a release does"
+    digest = None
+    try:
+        if source == UNKNOWN:
+            why = "the recipe's source is unknown"
+        elif source.startswith("hf://") or (not is_remote(source) and folder_in(app.zoo, source) is not None):
+            checkpoint = open_sources("", limit).open(source, zoo=app.zoo)
+            digest = known_digest(recipe, known_digests(checkpoint, recipe.checkpoint.files))
+    except UnreadableError as error:
+        why = error.message
+    if digest is None:
+        app.say(f"not checked: whether the evidence is of these weights ({why})")
+    return digest
 
 
 def _plots(

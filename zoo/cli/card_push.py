@@ -16,7 +16,8 @@ def push_card(app: App, recipe: Recipe, card: str, to: str | None, limit: float)
     names."""
     from zoo.release import afterwards
 
-    name, version, entries = afterwards.entries_of(app.zoo, f"{recipe.name}@{recipe.version}")
+    first = f"publish it first: zoo release {recipe.name} --push --to hf"
+    name, version, entries = afterwards.entries_of(app.zoo, f"{recipe.name}@{recipe.version}", first)
     wanted = None if to is None else _hub_named(app, recipe, to)
     hubs = [each for each in entries if is_hub(each.target) and wanted in (None, each.target)]
     if not hubs:

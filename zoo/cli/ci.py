@@ -12,6 +12,7 @@ from zoo.cli.app import App, format_option
 from zoo.cli.moment import now_option
 from zoo.cli.remote import remote_options
 from zoo.errors import UsageError
+from zoo.printable import quoted
 from zoo.remote.address import Remote
 
 
@@ -71,6 +72,10 @@ def command(
     """
     wanted = [_file(each) for each in files]
     _refuse(base, hub_pr, github_pr, comment, offline)
+    if app.folder != Path() and app.zoo.root != app.folder.resolve():
+        # A change could take the settings away, and those of a folder above would count.
+        hint = "name the folder that has them; if the change took them away, it is no zoo any more"
+        raise UsageError(f"{quoted(str(app.folder))} has no settings of a zoo", hint=hint)
     from zoo.ci.run import check_change
 
     remote, today = Remote(endpoint, timeout), now or date.today()
@@ -81,7 +86,7 @@ def command(
 
         result = check_hub_change(app.zoo, hub_pr, remote, today)
     for kind, path in wanted:
-        path.write_text(click.unstyle(render(result, kind)) + "\n", encoding="utf-8")
+        _write(path, click.unstyle(render(result, kind)) + "\n")
     app.out(render(result, form))
     if comment:
         from zoo.report.comment import MARK
@@ -117,6 +122,16 @@ def _refuse(
         raise UsageError("--base and --hub-pr do not go together", hint=hint)
     if offline and (hub_pr is not None or comment):
         raise UsageError("--offline asks nobody", hint="leave it out")
+
+
+def _write(path: Path, text: str) -> None:
+    """A report; where the disk is full, no part of one is left."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError:
+        if path.is_file():
+            path.unlink()
+        raise
 
 
 def _file(written: str) -> tuple[str, Path]:

@@ -11,7 +11,7 @@ from zoo.cli.app import App
 from zoo.errors import UsageError
 from zoo.printable import quoted
 from zoo.recipe.names import is_name
-from zoo.schemas import HERE
+from zoo.schemas import for_editors
 from zoo.starter import starter
 
 
@@ -37,11 +37,8 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
         wanted |= {
             "zoo.toml": starter("zoo.toml"),
             ".gitignore": "published/\n.zoo/\n",
-            **{
-                f".zoo/{path.name}": path.read_text(encoding="utf-8")
-                for path in sorted(HERE.glob("*-1.json"))
-            },
         }
+    wanted |= for_editors(root)
     for each in ("targets/example-target.yaml", "profiles/sglang-0.5.14-example.yaml"):
         if not (root / "recipes" / each).exists():
             wanted[f"recipes/{each}"] = starter(Path(each).name)
@@ -59,3 +56,5 @@ def command(app: App, folder: Path | None, name: str | None) -> None:
     app.note(
         f"  zoo{where} standin {name} --out /tmp/{name} && zoo{where} verify {name} --checkpoint /tmp/{name}"
     )
+    if folder is not None:
+        app.note("To gate its pull requests, copy what docs/example-zoo has beside this: docs/ci.md")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--allow-standin", is_flag=True, help="Release a stand-in; the manifest says that it is one.")
 @click.option("--sign-key", metavar="FILE", help="Sign all files with this private key (EC, PEM).")
+@click.option("--unsigned", is_flag=True, help="Publish without a signature although the zoo names signers.")
 @click.option(
     "--certificate", metavar="FILE", help="The certificate of --sign-key, then those that issued it (PEM)."
 )
@@ -67,6 +68,7 @@ def command(
     reasons: tuple[str, ...],
     allow_standin: bool,
     sign_key: str | None,
+    unsigned: bool,
     certificate: str | None,
     sign_keyless: bool,
     token_env: str | None,
@@ -98,7 +100,8 @@ def command(
         allow_standin=allow_standin,
         propose=hub.propose,
         note=hub.note,
-        sign_key=_sign_key(sign_key, certificate, sign_keyless, token_env),
+        sign_key=_sign_key(sign_key, certificate, sign_keyless, token_env, unsigned),
+        unsigned=unsigned,
     )
     release, told = Release(plan), dict[str, dict[str, Any]]()
 
@@ -134,10 +137,12 @@ def command(
 
 
 def _sign_key(
-    key: str | None, certificate: str | None, keyless: bool, token_env: str | None
+    key: str | None, certificate: str | None, keyless: bool, token_env: str | None, unsigned: bool
 ) -> SigningKey | Keyless | None:
     from zoo.cli.keys import key_to_sign, keyless_to_sign
 
+    if unsigned and (keyless or key is not None):
+        raise UsageError("--unsigned goes with no signature", hint="leave it out to sign")
     if key is None and certificate is not None:
         raise UsageError("--certificate is of a key", hint="add --sign-key FILE")
     if keyless and key is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zoo.errors import SettingsError, UsageError
-from zoo.printable import quoted
+from zoo.printable import printable, quoted
 
 if TYPE_CHECKING:
     from zoo.recipe.model import Recipe
@@ -76,8 +76,16 @@ def publishing_target(zoo: Zoo, spec: str | None, recipe: Recipe, options: HubOp
             )
         return hub_target(spec, recipe.name, recipe.repo, options)
     if options.any:
+        asked = {
+            "--private": options.private,
+            "--gated": options.gated,
+            "--public-when-done": options.public_when_done,
+            "--pr": options.propose,
+        }
+        given = [name for name, typed_it in asked.items() if typed_it]
+        verb = "is" if len(given) == 1 else "are"
         raise UsageError(
-            "--private, --gated, --public-when-done and --pr are about a hub",
+            f"{' and '.join(given)} {verb} about a hub, and {quoted(spec)} is none",
             hint="add --to hf, or --to https://HOST",
         )
     return folder_target(zoo, spec, recipe.name, typed)
@@ -107,7 +115,8 @@ def hub_endpoint(spec: str) -> tuple[str, str]:
     from zoo.remote.address import HUB, parse_url
 
     stated = constants.ENDPOINT if spec == "hf" else spec
-    endpoint = str(parse_url(stated, "the address of the hub")).rstrip("/")
+    what = "HF_ENDPOINT" if spec == "hf" else "the address of the hub"
+    endpoint = str(parse_url(stated, what)).rstrip("/")
     return endpoint, "hf" if endpoint == HUB else endpoint
 
 
@@ -118,6 +127,10 @@ def folder_target(zoo: Zoo, spec: str, name: str, typed: bool) -> DirectoryTarge
     from zoo.release.targets.directory import DirectoryTarget
 
     kind, _, path = spec.partition(":")
+    if not typed and (kind != "dir" or not path):
+        settings = zoo.shown(zoo.settings_file)
+        hint = "write hf, or dir:PATH" if ":" in spec else f'write "dir:{printable(spec, keep="")}", or "hf"'
+        raise SettingsError(f"{settings}: publish_to is {quoted(spec)}", hint=hint)
     if spec == "dir:":
         raise UsageError("dir: needs a path", hint="use --to dir:PATH")
     if kind != "dir" or not path:

@@ -16,7 +16,7 @@ from zoo.cli.formats import FOR_SERVICES
 from zoo.cli.moment import now_option
 from zoo.cli.progress import Shown, bytes_read
 from zoo.cli.remote import open_sources, remote_options
-from zoo.errors import ReleaseRefusedError, UsageError
+from zoo.errors import NotAZooError, ReleaseRefusedError, UsageError
 from zoo.many import Told, told, verify_all
 from zoo.printable import printable, quoted
 from zoo.processes import default_jobs
@@ -256,6 +256,9 @@ def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) ->
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             hint = f"name the recipe: zoo verify {Path(name).stem}"
             raise UsageError(f"{quoted(name)} is a file", hint=hint)
+        if name.endswith("/") and not Path(name).exists() and _is_recipe(app, name.rstrip("/")):
+            hint = f"name the recipe: zoo verify {_shown(name.rstrip('/'))}"
+            raise UsageError(f"there is no folder {quoted(name)}, but a recipe", hint=hint)
         return True
     if "@" in name:
         if checkpoint or base:
@@ -268,6 +271,14 @@ def _is_source(app: App, name: str, checkpoint: str | None, base: str | None) ->
             hint=f"for the folder: zoo verify ./{name}",
         )
     return False
+
+
+def _is_recipe(app: App, name: str) -> bool:
+    """Whether there is a recipe of this name; outside a zoo there is none."""
+    try:
+        return name in recipe_names(app.zoo)
+    except NotAZooError:
+        return False
 
 
 def _shown(text: str) -> str:

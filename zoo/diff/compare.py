@@ -72,7 +72,7 @@ def paired(a: Side, b: Side) -> Inventory:
         pairs=tuple(Pair(name, both[name], ours[name], theirs[both[name]]) for name in ours if name in both),
         only_a={name: form for name, form in ours.items() if name not in both},
         only_b={name: form for name, form in theirs.items() if name not in taken},
-        metadata=tuple(changes(dict(a.metadata), dict(b.metadata))),
+        metadata=() if a.implied or b.implied else tuple(changes(dict(a.metadata), dict(b.metadata))),
     )
 
 
@@ -110,7 +110,8 @@ def _config(a: Mapping[str, Any], b: Mapping[str, Any], *, as_text: bool) -> Ite
         value = ABSENT if one is None else one[0].value
         now = ABSENT if two is None else two[0].value
         moved = same(value, now)
-        if moved and pointers[0] == pointers[1]:
+        # Where a value stands is of a file: what a recipe describes stands nowhere.
+        if moved and (pointers[0] == pointers[1] or not as_text):
             continue
         seen.update(pointer for pointer in pointers if pointer is not None)
         yield ConfigChange(key, *pointers, value, now, keys.is_read(key) if listed else None, moved)

@@ -96,5 +96,5 @@ def verdict(diff: Diff) -> str:
     unread = len(diff.files.not_compared) if diff.files else 0
     if unread:
         word += f"; the content of {unread} file{'' if unread == 1 else 's'} of one size was not compared"
-        word += " (--deep reads it)" if diff.level == "header" else ""
+        word += " (zoo diff --deep reads it)" if diff.level == "header" else ""
     return word

@@ -109,7 +109,7 @@ def _sub(error: ValidationError) -> dict[str, Any]:
 
 def _explain(error: ValidationError, marks: Marks) -> Iterator[Finding]:
     where = at(marks, pointer(error.absolute_path))
-    name = quoted(str(error.absolute_path[-1])) if error.absolute_path else "the file"
+    name = _name_of(error)
     if error.validator == "anyOf":
         yield from _explain_branches(error, marks)
     elif error.validator == "additionalProperties":
@@ -135,7 +135,7 @@ def _explain(error: ValidationError, marks: Marks) -> Iterator[Finding]:
         code = "R008" if error.validator in ("pattern", "not", "maxLength") else "R007"
         shown = quoted(_short(error.instance))
         choices = _sub(error).get("enum", ())
-        hint = _expected(_sub(error), error) + did_you_mean(str(error.instance), choices)
+        hint = _expected(_sub(error), error) + _sentence(did_you_mean(str(error.instance), choices))
         yield Finding(f"{name} is {shown}", hint, where, code=code)
 
 
@@ -154,20 +154,35 @@ def _explain_branches(error: ValidationError, marks: Marks) -> Iterator[Finding]
             _expected(_sub(child), child).removeprefix("expected ") for child in error.context or ()
         )
     )
-    name = quoted(str(error.absolute_path[-1])) if error.absolute_path else "the file"
     choices = [choice for child in error.context or () for choice in _sub(child).get("enum", ())]
     patterned = any(child.validator in ("pattern", "not") for child in error.context or ())
     yield Finding(
-        f"{name} is {quoted(_short(error.instance))}",
-        f"expected {_sub(error).get('title') or expected}" + did_you_mean(str(error.instance), choices),
+        f"{_name_of(error)} is {quoted(_short(error.instance))}",
+        f"expected {_sub(error).get('title') or expected}"
+        + _sentence(did_you_mean(str(error.instance), choices)),
         at(marks, pointer(error.absolute_path)),
         code="R008" if patterned and isinstance(error.instance, str) else "R007",
     )
 
 
+def _name_of(error: ValidationError) -> str:
+    """What the error is about: the last key, with the index of what lies in its list: ``"caveats[0]"``."""
+    path = list(error.absolute_path)
+    indices = ""
+    while path and isinstance(path[-1], int):
+        indices = f"[{path.pop()}]{indices}"
+    return quoted(f"{path[-1]}{indices}") if path else "the file"
+
+
+def _sentence(question: str) -> str:
+    """A full stop before a question that follows a hint."""
+    return f".{question}" if question else ""
+
+
 def _expected(sub: Mapping[str, Any], error: ValidationError) -> str:
     if "title" in sub:
-        return f"expected {sub['title']}"
+        among = f": {', '.join(map(str, sub['enum']))}" if "enum" in sub else ""
+        return f"expected {sub['title']}{among}"
     if "enum" in sub:
         return f"expected one of: {', '.join(map(str, sub['enum']))}"
     if "const" in sub:
@@ -176,6 +191,8 @@ def _expected(sub: Mapping[str, Any], error: ValidationError) -> str:
         f"{word} {sub[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in sub
     ]
     kind = sub.get("type", "another value")
+    if kind == "object" and sub.get("required"):
+        return f"expected {{{', '.join(f'{key}: ...' for key in sub['required'])}}}"
     kind = " or ".join(kind) if isinstance(kind, list) else kind
     if error.validator in (
         "minItems",

@@ -203,7 +203,7 @@ def parse(text: bytes, file: str) -> tuple[Mapping | None, tuple[Finding, ...]]:
         reader.refuse("R001", Where(file), f"not UTF-8 at byte {error.start}", "save the file as UTF-8")
         root = None
     except (YAMLError, ReaderError) as error:
-        reader.refuse("R001", *_explain(error, file), "mend the YAML at this place")
+        reader.refuse("R001", *_explain(error, file), _advice(error))
         root = None
     except (ValueError, OverflowError) as error:  # an escape beyond Unicode, e.g. "\\UFFFFFFFF"
         message = f"not YAML: {quoted(str(error), 200)}"
@@ -249,6 +249,16 @@ def _explain(error: YAMLError, file: str) -> tuple[Where, str]:
         detail = ", ".join(part for part in (error.context, error.problem) if part)
         return Where(file, mark.line + 1, mark.column + 1), f"not YAML: {detail}"
     return Where(file), f"not YAML: {quoted(str(error).splitlines()[0], 200)}"
+
+
+def _advice(error: YAMLError) -> str:
+    """What to do at the place of ``error``, by the words of the parser."""
+    problem = (error.problem or "") if isinstance(error, MarkedYAMLError) else ""
+    if problem.startswith("mapping values are not allowed"):
+        return 'quote the text if it holds ": ", or mend the indentation'
+    if "'\\t'" in problem:
+        return "indent with spaces, not with tabs"
+    return "mend the YAML at this place"
 
 
 def _finite(text: str) -> bool:

@@ -101,8 +101,9 @@ class HubPlace:
         return f"the card on main says so now (commit {done.ref}); tags and other files are as they were"
 
 
-def entries_of(zoo: Zoo, spec: str) -> tuple[str, str, list[Entry]]:
-    """Name, version and publications, one per target, of ``spec``, NAME@VERSION.
+def entries_of(zoo: Zoo, spec: str, first: str = "") -> tuple[str, str, list[Entry]]:
+    """Name, version and publications, one per target, of ``spec``, NAME@VERSION. ``first``: what to do where
+    there are none, instead of the versions that there are.
 
     Raises UsageError: it was never published.
     """
@@ -114,7 +115,7 @@ def entries_of(zoo: Zoo, spec: str) -> tuple[str, str, list[Entry]]:
     if not last:
         known = ", ".join(dict.fromkeys(f"{name}@{entry.version}" for entry in published))
         hint = f"released are: {known}" if known else "nothing of this name was released; see: zoo list"
-        raise UsageError(f"there is no release {quoted(spec)} in this zoo", hint=hint)
+        raise UsageError(f"there is no release {quoted(spec)} in this zoo", hint=first or hint)
     return name, version, list(last.values())
 
 

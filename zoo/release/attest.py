@@ -3,7 +3,7 @@ the signature over all of it."""
 
 from __future__ import annotations
 
-from zoo.errors import ReleaseRefusedError, UnreadableError
+from zoo.errors import ReleaseRefusedError, UnreadableError, UsageError
 from zoo.printable import quoted
 from zoo.release.context import Done, Release, Skip, skip
 from zoo.release.manifest import NAME, SIGNATURE, Manifest
@@ -46,13 +46,33 @@ def sign(release: Release) -> Done | Skip:
     if release.signature is not None and (other := other_signer(release, release.signature)):
         return skip(f"released before, signed by {other}; it keeps that signature")
     if key is None:
-        return skip("released before, signed" if release.signature else "not asked for (--sign-key)")
+        return skip("released before, signed" if release.signature else _unsigned(release))
     if isinstance(key, Keyless) and not release.plan.push:  # a signature stays in a public log
         return skip("keyless: only --push signs")
     files = _files(manifest)
     release.signature = sign(f"{manifest.name}@{manifest.version}", files, key, ignored=(SIGNATURE,))
     by = "the identity that Sigstore states" if isinstance(key, Keyless) else quoted(key.path.name)
     return Done(f"{len(files)} files, by {by}")
+
+
+def _unsigned(release: Release) -> str:
+    """That nobody signs this version, in words; refused where the zoo has signers and nobody asked for it,
+    because no signature can be added to a version later."""
+    plan = release.plan
+    if not plan.zoo.signers:
+        return "not asked for (--sign-key)"
+    if plan.unsigned:
+        return "not asked for (--unsigned), and this zoo has signers"
+    if _is_recorded(release):
+        return "released before, not signed"
+    release.refuse(
+        UsageError(
+            f"{plan.recipe.name} {plan.recipe.version} would be published without a signature, for ever, and "
+            "this zoo has signers",
+            hint="sign it: --sign-key FILE; or say that nobody shall: --unsigned",
+        )
+    )
+    return "not signed, and this zoo has signers (--sign-key FILE, or --unsigned)"
 
 
 def _keep(release: Release) -> Skip:
@@ -108,7 +128,13 @@ def _files(manifest: Manifest) -> dict[str, str]:
 def _recorded(release: Release) -> bytes | None:
     """The signature that this very release got at another target."""
     plan, manifest = release.plan, release.manifest
-    known = {entry.manifest_sha256 for entry in release.entries if entry.version == manifest.version}
-    if manifest.sha256 not in known:
+    if not _is_recorded(release):
         return None
     return read(plan.zoo, plan.zoo.release_folder(manifest.name, manifest.version) / SIGNATURE)
+
+
+def _is_recorded(release: Release) -> bool:
+    """Whether this very release was published at another target."""
+    manifest = release.manifest
+    known = {entry.manifest_sha256 for entry in release.entries if entry.version == manifest.version}
+    return manifest.sha256 in known

@@ -39,6 +39,8 @@ class Plan:
     # A pull request instead of a version: tagged when it is merged.
     propose: bool = False
     sign_key: SigningKey | Keyless | None = None
+    # A first release without a signature, in a zoo that has signers.
+    unsigned: bool = False
     # Told what is no outcome of a step: what is continued, what is tried again.
     note: Callable[[str], None] = field(default=lambda text: None)
 

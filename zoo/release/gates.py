@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from zoo.card.standing import not_asked_for
 from zoo.errors import ReleaseRefusedError
-from zoo.evidence import GATE
+from zoo.evidence import GATE, UNSIGNED, file_of
 from zoo.recipe.model import Recipe, Waiver
 from zoo.results import CheckResult, Finding, Outcome, Report, Severity, no_evidence
 from zoo.rules.registry import RULES, Level
@@ -78,6 +78,9 @@ def refusals(
             )
         elif is_missing(gate, unchecked):
             how = "run it"
+            record, _, why = gate.reason.partition(": ")
+            if why == UNSIGNED:
+                how = f"sign it: zoo sign {file_of(recipe, record)} --key KEY"
             if command := copies.get(gate.name):
                 how = f"it ran for these very files and settings in another version, and counts: {command}"
             yield GateMissingError(

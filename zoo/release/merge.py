@@ -40,7 +40,7 @@ def find_proposed(zoo: Zoo, spec: str) -> Merging:
     if not events:
         raise UsageError(
             f"nothing was proposed as {quoted(spec)} in this zoo",
-            hint="propose it first: zoo release NAME --push --pr",
+            hint=f"propose it first: zoo release {name if is_name(name) else 'NAME'} --push --pr",
         )
     manifest = record.manifest_of(zoo, name, version)
     if manifest is None or manifest.sha256 != events[-1].manifest_sha256:

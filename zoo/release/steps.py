@@ -63,7 +63,10 @@ def run(release: Release, tell: Callable[[Step, Done | Skip], None]) -> None:
         Journal(plan.zoo, plan.recipe.name, plan.recipe.version, plan.target.spec) if plan.push else None
     )
     if journal and journal.unfinished:
-        plan.note(f"this continues a release that {journal.unfinished.words}")
+        if journal.unfinished.target == plan.target.spec:
+            plan.note(f"this continues a release that {journal.unfinished.words}")
+        else:
+            plan.note(f"this goes to {plan.target.spec}; an earlier release {journal.unfinished.words}")
     try:
         for step in STEPS:
             dry = step.writes and not plan.push

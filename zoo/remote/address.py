@@ -80,12 +80,12 @@ def address_of(source: str, remote: Remote, *, typed: bool) -> HubAddress | Site
         UnreadableError: it is no address, or one that must not be contacted.
     """
     if source.startswith("hf://"):
-        return _hub_address(source, remote)
+        return _hub_address(source, remote, typed=typed)
     url = parse_url(source, "the source")
     if not typed and not _allowed(url, remote.allowed):
         raise UnreadableError(
             f"{quoted(source)} is named by a recipe, and its host is not allowed by the settings",
-            hint='type it yourself: --checkpoint URL; or allow the host: endpoints = ["https://HOST"]',
+            hint='allow it: endpoints = ["https://HOST"]; or type it: zoo verify NAME --checkpoint URL',
         )
     text = str(url)
     return SiteAddress(text if text.endswith("/") else text + "/")
@@ -135,7 +135,7 @@ def origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port or {"https": 443, "http": 80}.get(url.scheme)
 
 
-def _hub_address(source: str, remote: Remote) -> HubAddress:
+def _hub_address(source: str, remote: Remote, *, typed: bool) -> HubAddress:
     from huggingface_hub import constants
 
     repo, at, revision = source.removeprefix("hf://").partition("@")
@@ -144,11 +144,12 @@ def _hub_address(source: str, remote: Remote) -> HubAddress:
             f"{quoted(source)} is not the address of a model repository",
             hint="write it like hf://owner/name or hf://owner/name@revision",
         )
-    endpoint = str(parse_url(remote.endpoint or constants.ENDPOINT, "the endpoint")).rstrip("/")
+    what = "the endpoint" if remote.endpoint else "HF_ENDPOINT"
+    endpoint = str(parse_url(remote.endpoint or constants.ENDPOINT, what)).rstrip("/")
     if constants.is_offline_mode():
+        folder = "name a local folder instead" if typed else "add --checkpoint FOLDER"
         raise UnreadableError(
-            f"{quoted(source)} is on the Hub, and HF_HUB_OFFLINE is set",
-            hint="unset it, or give a local folder with --checkpoint FOLDER",
+            f"{quoted(source)} is on the Hub, and HF_HUB_OFFLINE is set", hint=f"unset it, or {folder}"
         )
     return HubAddress(endpoint, repo, revision or "main")
 

@@ -62,26 +62,34 @@ class Tokenizer:
     @cached_property
     def _loaded(self) -> Any:
         if self._folder is None:
-            raise ValueError("text and messages need the target's tokenizer: give --model FOLDER")
+            raise UsageError(
+                "text and messages need the target's tokenizer", hint="give its folder: --model FOLDER"
+            )
         try:
             import transformers
         except ImportError:
-            raise ValueError("text and messages need transformers: pip install 'draft-zoo[torch]'") from None
+            raise UsageError(
+                "text and messages need transformers", hint="pip install 'draft-zoo[torch]'"
+            ) from None
         try:
             return transformers.AutoTokenizer.from_pretrained(
                 self._folder, local_files_only=True, trust_remote_code=False
             )
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = printable(str(error).strip().split("\n")[0], limit=200)
-            raise ValueError(f"the target's tokenizer cannot be loaded: {reason}") from error
+            raise UnreadableError(
+                f"the target's tokenizer cannot be loaded: {reason}",
+                hint="check the tokenizer files in the folder of the target",
+            ) from error
 
     def text(self, text: str) -> list[int]:
         """As an engine encodes a prompt: with the special tokens that the tokenizer adds by itself."""
         return list(self._loaded(text)["input_ids"])
 
     def messages(self, messages: list[Any]) -> list[int]:
+        tokenizer = self._loaded  # outside: what it raises is not about the messages
         try:
-            ids = self._loaded.apply_chat_template(
+            ids = tokenizer.apply_chat_template(
                 messages, add_generation_prompt=True, tokenize=True, return_dict=False
             )
         except Exception as error:  # a template may raise anything
@@ -97,8 +105,9 @@ def read_conversations(
     ``top`` keeps the first so many of each domain.
 
     Raises:
-        UnreadableError: the file cannot be read.
-        UsageError: a line is not a conversation; the message has file and line.
+        UnreadableError: the file, or the tokenizer that a line needs, cannot be read.
+        UsageError: a line is not a conversation; the message has file and line. Or it needs a library or a
+            tokenizer that is not there.
     """
     shown = printable(str(path), limit=200)
     asked: list[Asked] = []
@@ -110,6 +119,8 @@ def read_conversations(
                 raise ValueError(f"the name {quoted(one.name)} is that of line {names[one.name]}")
         except ValueError as error:
             raise UsageError(f"{shown}:{number}: {error}", hint=_HINT) from error
+        except (UsageError, UnreadableError) as error:  # the line is right, what it needs is not here
+            raise type(error)(f"{shown}:{number}: {error.message}", hint=error.hint) from error
         names[one.name] = number
         main = main or one.domain
         kept[one.domain] = kept.get(one.domain, 0) + 1

@@ -38,7 +38,9 @@ def table(head: Row, rows: Sequence[Row], limit: int = ROWS, room: int = ROOM) -
     kept = fitting([f"| {' | '.join(row)} |" for row in rows[:limit]], room)
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *kept]
     rest = len(rows) - len(kept)
-    return "\n".join(lines) + (f"\n\n{rest:,} more are not shown." if rest > 0 else "")
+    return "\n".join(lines) + (
+        f"\n\n{rest:,} more {'is' if rest == 1 else 'are'} not shown." if rest > 0 else ""
+    )
 
 
 def fitting(lines: Sequence[str], room: int) -> Sequence[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from zoo.ci.model import CiResult, DraftResult, Kind
+from zoo.ci.words import further, not_in_git, number
 from zoo.diff import markdown as diff_markdown
 from zoo.report.findings import Named, by_reason, exit_status, not_checked, title
 from zoo.report.markdown import bounded, cell_code, fitting, table, words
@@ -56,11 +57,13 @@ def blocks(result: CiResult, size: Size) -> Iterator[str]:
     """The parts of a summary, what matters most first; none of them is to be cut."""
     yield f"## Draft zoo: {_WORDS[result.exit_status]}"
     yield _headline(result)
+    if result.untracked:
+        yield _not_in_git(result)
     if result.drafts:
         head = ["recipe", "change", "version", "verdict", "errors", "warnings", "evidence"]
         yield table(head, [_row(draft) for draft in _by_verdict(result)], size.rows, size.table)
     else:
-        yield "No recipe is affected."
+        yield "No recipe is affected." if result.judged else "Nothing to judge."
     if any(True for _ in _of_report("", result.tree, size)):
         yield f"### The change as a whole: {_WORDS[result.tree.exit_status]}"
         yield from _of_report("", result.tree, size)
@@ -69,14 +72,21 @@ def blocks(result: CiResult, size: Size) -> Iterator[str]:
 
 
 def _headline(result: CiResult) -> str:
-    counts = [_number(result.count(severity), str(severity)) for severity in Severity]
-    files = _number(len(result.changed), "file")
+    counts = [number(result.count(severity), str(severity)) for severity in Severity]
+    files = number(len(result.changed), "file")
     base = cell_code(result.base) + (f" ({cell_code(result.base_commit[:12])})" if result.base_commit else "")
     text = f"{', '.join(counts)}; {files} of the zoo changed, compared with {base}."
     if result.head_commit:
         text += f" Head: {cell_code(result.head_commit[:12])}"
         text += " and what is not committed." if result.dirty else "."
+    if result.base_ahead:
+        text += f" {cell_code(result.base)} is {further(result)}."
     return text
+
+
+def _not_in_git(result: CiResult) -> str:
+    head, names, rest = not_in_git(result)
+    return f"**{head}**: {', '.join(map(cell_code, names))}{words(rest)}"
 
 
 def _row(draft: DraftResult) -> Sequence[str]:
@@ -99,7 +109,9 @@ def _of_draft(draft: DraftResult, size: Size) -> Iterator[str]:
     causes = [f"{cell_code(cause.path)} ({words(cause.how)})" for cause in draft.causes[: size.rows]]
     more = len(draft.causes) - len(causes)
     because = ", ".join(causes) + (f" and {more:,} more" if more > 0 else "")
-    yield f"### {cell_code(draft.name)}: {_WORDS[draft.report.exit_status]}\n\nBecause of {because}."
+    yield f"### {cell_code(draft.name)}: {_WORDS[draft.report.exit_status]}"
+    if because:
+        yield f"Because of {because}."
     yield from _of_report(draft.name, draft.report, size)
     if draft.evidence:
         rows = [
@@ -145,7 +157,7 @@ def _of_report(name: str, report: Report, size: Size) -> Iterator[str]:
     if lines:
         kept = fitting(lines[: size.rows], size.table)
         left = len(lines) - len(kept)
-        yield "\n".join(kept) + (f"\n\n{left:,} more reasons are not shown." if left > 0 else "")
+        yield "\n".join(kept) + (f"\n\nNot shown: {number(left, 'more reason')}." if left > 0 else "")
 
 
 def _what(finding: Finding) -> str:
@@ -165,9 +177,5 @@ def _by_verdict(result: CiResult) -> list[DraftResult]:
 
 
 def _counts(report: Report) -> str:
-    said = [_number(report.count(severity), str(severity)) for severity in Severity]
+    said = [number(report.count(severity), str(severity)) for severity in Severity]
     return f"{', '.join(said)}, {len(report.not_checked):,} of {len(report.results):,} checks not run"
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count:,} {word}" + ("" if count == 1 else "s")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zoo.recipe.model import Recipe
 
 
-@rule("K002", "claim-contradicted", needs=("recipe", "evidence"))
+@rule("K002", "claim-contradicted", needs=("recipe", "evidence", "claimed"))
 def claim_contradicts_evidence(subject: Subject) -> Iterator[Finding]:
     """A measured claim differs from what its evidence measured.
 
@@ -55,7 +55,7 @@ def card_metadata(subject: Subject) -> Iterator[Finding]:
         yield Finding(f"card metadata, {problem}", f"mend {pointer[1:]} in the recipe", recipe.where(pointer))
 
 
-@rule("K004", "claim-without-evidence", needs=("recipe", "evidence"))
+@rule("K004", "claim-without-evidence", needs=("recipe", "evidence", "claimed"))
 def claim_without_evidence(subject: Subject) -> Iterator[Finding]:
     """A measured claim has no evidence that counts.
 
@@ -104,9 +104,15 @@ def _failing(subject: Subject, code: str, hint: str) -> Iterator[Finding]:
     if not any(claim.source == "measured" for claim in recipe.claims):
         return
     from zoo.card.claims import contradictions
+    from zoo.evidence import UNSIGNED, file_of
 
     for index, verdict in contradictions(recipe.claims, subject.evidence or (), code):
-        yield Finding(printable(verdict.problem, keep=""), hint, recipe.where(f"/claims/{index}"))
+        if verdict.record is not None and verdict.record.unseen:  # a gap of "claimed"
+            continue
+        advice = hint
+        if verdict.record is not None and verdict.record.stale == UNSIGNED:
+            advice = f"sign it: zoo sign {file_of(recipe, verdict.record.name)} --key KEY"
+        yield Finding(printable(verdict.problem, keep=""), advice, recipe.where(f"/claims/{index}"))
 
 
 def _recipe(subject: Subject) -> Recipe:

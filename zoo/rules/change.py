@@ -29,7 +29,8 @@ def released_draft_changed() -> None:
 
     What it does: Where release/NAME/log.jsonl says that the recipe's version was published, compares draft,
     checkpoint and target of the recipe with the base's, and the sha256 of every file of the source that is
-    known without reading weights with the manifest's. Texts of the recipe may change.
+    known without reading weights with the manifest's. Texts of the recipe may change (V019). A version that
+    was published since the change left its base is compared with nothing: the change must have it first.
     Why is this bad: Two drafts with one version: nobody can say which one a number was measured with.
     Example: checkpoint.source: hf://owner/name@v1.1.0 in a recipe with version: 1.0.0
     Use instead: version: 1.1.0, with its own card
@@ -156,8 +157,8 @@ def settings_changed() -> None:
     """The change edits what the zoo trusts: settings, keys of signers, what runs this gate, code owners.
 
     What it does: Compares every setting, the files of the keys, the workflows of GitHub and CODEOWNERS with
-    the base; the last two also where the zoo is a folder of its repository. The change itself is judged by
-    the settings of the base.
+    the base; the last two at the top of the repository, where GitHub reads them, also if the zoo is a folder
+    in it. The change itself is judged by the settings of the base.
     Why is this bad: It may be right; but after the merge other servers are contacted and other people are
     believed.
     Example: endpoints = ["https://hub.example.com"]
@@ -207,6 +208,23 @@ def secret_in_the_change() -> None:
     """
 
 
+@reported("V016", "gate-unanswered", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
+def gate_unanswered() -> None:
+    """The recipe asks for a gate, and no evidence of these weights answers it.
+
+    What it does: Looks for a record of gates.replay and gates.smoke that counts: of this checkpoint, by a
+    signer where the zoo has signers, with the settings that the recipe asks for. Of every draft that the
+    change touches, unless its version is published. Where the digest of the checkpoint is not known and a
+    record passed, it is not checked. A gate that has failed is T001 or S001.
+    Why is this bad: Nobody has seen this draft serve as it was trained to. A release is refused, but a merge
+    is not, and who reads main may take it for one that was measured.
+    Example: New weights under a new version, and gates: {smoke: {tier: standard}} without a record
+    Use instead: zoo smoke NAME --write, zoo replay NAME --write, or the job that measures; severity =
+    {V016 = "error"} in the settings lets nobody merge without
+    Since: 0.1.0
+    """
+
+
 @reported("V014", "hostile-path", level=Level.CHANGE, needs=_NEEDS)
 def hostile_path() -> None:
     """The change adds a file whose name not every system can keep or show.
@@ -218,5 +236,72 @@ def hostile_path() -> None:
     Example: recipes/Tiny-ft.yaml beside recipes/tiny-ft.yaml
     Use instead: Small letters, digits, dot, dash and underscore
     Sources: learn.microsoft.com/windows/win32/fileio/naming-a-file; trojansource.codes
+    Since: 0.1.0
+    """
+
+
+@reported("V017", "repository-shared", level=Level.CHANGE, needs=_NEEDS)
+def repository_shared() -> None:
+    """Two recipes have the same repository.
+
+    What it does: Compares the repo of every recipe that the change adds or edits, itself or through extends,
+    with those of all others. The recipe of a draft that is renamed is not there twice.
+    Why is this bad: Both release to one place, under tags of the version alone: the second release of a
+    version overwrites the first one, or is refused when everything else is done.
+    Example: repo: acme/tiny-ft in recipes/tiny-ft.yaml and in recipes/tiny-next.yaml
+    Use instead: A repository for each draft; or one recipe, with a new version
+    Since: 0.1.0
+    """
+
+
+@reported("V018", "published-recipe-removed", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
+def published_recipe_removed() -> None:
+    """A recipe of which versions were published is removed or renamed.
+
+    What it does: Looks, for every recipe that the change removes, whether the log at the base has published
+    versions of it, and names the recipe that has its repository now.
+    Why is this bad: It may be right; but zoo outdated, zoo pull and zoo yank know a draft by its name, and a
+    renamed one begins a log of its own, which does not know what was published.
+    Example: recipes/tiny-ft.yaml renamed to recipes/tiny-fine-tuned.yaml
+    Use instead: The recipe where it was; zoo yank for what nobody should take
+    Since: 0.1.0
+    """
+
+
+@reported("V019", "frozen-text", severity=Severity.NOTE, level=Level.CHANGE, needs=_NEEDS)
+def frozen_text() -> None:
+    """What a recipe says of a published version was changed, and no card will say so.
+
+    What it does: Renders the card with the recipe of the base and with that of the change, where the log at
+    the base says that the version was published. If they differ, the edit is one that the card cannot follow.
+    Why is this bad: The card of a published version is frozen, so that readers keep the old text.
+    Example: title: A better draft in a recipe with version: 1.0.0, which is published
+    Use instead: A new version with the new text
+    Since: 0.1.0
+    """
+
+
+@reported("V020", "rewritten-by-attributes", level=Level.CHANGE, needs=_NEEDS)
+def rewritten_by_attributes() -> None:
+    """A .gitattributes makes a checkout hold other bytes than the commit.
+
+    What it does: Asks git for the attributes ident, working-tree-encoding and eol of every file of the zoo.
+    Why is this bad: The gate reads a checkout, and what is merged is the commit: weights, cards and profiles
+    could be others than those that were judged.
+    Example: *.safetensors ident
+    Use instead: No such attribute (text=auto, eol=lf and Git LFS are no matter)
+    Sources: https://git-scm.com/docs/gitattributes
+    Since: 0.1.0
+    """
+
+
+@reported("V021", "evidence-removed", severity=Severity.WARNING, level=Level.CHANGE, needs=_NEEDS)
+def evidence_removed() -> None:
+    """The change takes a record of evidence away.
+
+    What it does: Names each record of the recipe's version that the base has and the change has not.
+    Why is this bad: A failing record that is gone is a check that looks as if it had never run.
+    Example: release/mine/0.2.0/evidence/smoke-sglang.json is deleted
+    Use instead: A new record of the same check, which replaces it, or a new version
     Since: 0.1.0
     """

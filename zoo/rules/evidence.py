@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from zoo.printable import printable
-from zoo.results import Finding, Outcome
+from zoo.results import Finding, Outcome, of_these_bytes
 from zoo.rules.registry import rule
 from zoo.rules.subject import Subject
 
@@ -53,6 +53,6 @@ def _failed(subject: Subject, kind: str, hint: str) -> Iterator[Finding]:
     assert subject.recipe is not None
     outcome, reason = subject.gate(kind)
     if outcome is Outcome.FAILED:
-        doubt = "" if subject.scan is not None else "; that it was with these bytes, --deep can say"
+        doubt = "" if subject.scan is not None else f"; {of_these_bytes(subject.recipe.name)}"
         message = f"gate {kind} fails: {printable(reason, keep='')}{doubt}"
         yield Finding(message, hint, subject.recipe.where(f"/gates/{kind}"))

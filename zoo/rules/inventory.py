@@ -249,7 +249,10 @@ def tensor_count(subject: Subject) -> Iterable[Finding]:
         yield Finding(message, "correct tensors or layers in the recipe", where)
     if len(checkpoint.tensors) != stated:
         message = f"{len(checkpoint.tensors):,} tensors in the file, the recipe states {stated:,}"
-        yield Finding(message, "see the findings about names", Where(_weights_file(checkpoint)), (where,))
+        hint = "see the findings about names"
+        if checkpoint.tensors.keys() == wanted.keys():  # there are none
+            hint = f"correct checkpoint.tensors to {len(wanted)}, or export again"
+        yield Finding(message, hint, Where(_weights_file(checkpoint)), (where,))
 
 
 @rule("I007", "borrowed-tensor", severity=Severity.ERROR, needs=("recipe",))

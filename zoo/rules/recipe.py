@@ -294,19 +294,22 @@ def stated_not_checked(subject: Subject) -> Iterable[Finding]:
     the target's tokenizer.json, and entries of training.data.disjoint_from without two data manifests.
     Why is this bad: it is not; but nobody has looked, and a statement must not pass for a check.
     Example: disjoint_from: [SPEED-Bench].
-    Use instead: give what it is compared with: --deep --base FOLDER, --target FOLDER, data manifests.
+    Use instead: give what it is compared with: zoo verify NAME --deep --base FOLDER --target FOLDER, and data
+    manifests.
     Since: 0.1.0
     """
     assert subject.recipe is not None
     recipe, target = subject.recipe, subject.recipe.target
     if recipe.base is not None and recipe.base.unchanged_tensors and subject.unchanged is None:
-        hint = "check it with --deep and, if the base is no folder of this zoo, --base FOLDER"
+        folder = "" if recipe.base.repo.startswith("./") else " --base FOLDER"
+        hint = f"zoo verify {recipe.name} --deep{folder} compares it"
         yield _unchecked(recipe.where("/base/unchanged_tensors"), hint)
     for entry in (subject.data or DataManifests()).unchecked(recipe):
         hint = "write {name: ..., manifest: FILE}, and training.data.manifest; or check it by hand"
         yield _unchecked(recipe.where(entry), hint)
     if target.data.get("tokenizer", {}).get("sha256", UNKNOWN) != UNKNOWN and subject.tokenizer is None:
-        yield _unchecked(target.where("/tokenizer/sha256"), "check it with --target FOLDER")
+        hint = f"zoo verify {recipe.name} --target FOLDER compares it"
+        yield _unchecked(target.where("/tokenizer/sha256"), hint)
 
 
 def _unchecked(where: Where, hint: str) -> Finding:

@@ -32,7 +32,7 @@ from zoo.engines.readings.words import title
 from zoo.printable import quoted
 from zoo.recipe.config import config_of, family_of_recipe, inventory_of
 from zoo.recipe.model import Profile, Recipe
-from zoo.results import Finding, Outcome, Severity, Where, no_evidence
+from zoo.results import Finding, Outcome, Severity, Where, no_evidence, of_these_bytes
 from zoo.rules.drafted import Drafted, drafted
 
 if TYPE_CHECKING:
@@ -234,8 +234,21 @@ class Subject:
 
         outcome, reason = of_evidence(kind, self.evidence, self.recipe)
         if outcome is Outcome.PASSED and self.scan is None:
-            return Outcome.NOT_CHECKED, f"{kind} passed; that it was with these bytes, --deep can say"
+            return Outcome.NOT_CHECKED, f"{kind} passed; {of_these_bytes(self.recipe.name)}"
         return outcome, reason
+
+    def _hides(self, kind: str) -> bool:
+        """Whether the recipe asks for the gate ``kind``, and there is a record for it whose signature nothing
+        here can check."""
+        asked = self.recipe is not None and kind in self.recipe.gates
+        return asked and any(each.kind == kind and each.unseen for each in self.evidence or ())
+
+    @property
+    def claimed(self) -> tuple[Evidence, ...]:
+        """The records that measured claims of the recipe rest on."""
+        claims = () if self.recipe is None else self.recipe.claims
+        names = {claim.evidence for claim in claims if claim.source == "measured"}
+        return tuple(each for each in self.evidence or () if each.name in names)
 
     @property
     def disjoint(self) -> bool | None:
@@ -329,8 +342,8 @@ class Subject:
             ),
             "readings": Absent(self._unread_engines(), required=False),
             "drafted": Absent("no draft was given; add --recipe NAME or --draft FOLDER", required=False),
-            "replay": Absent(self.gate("replay")[1], required=False),
-            "smoke": Absent(self.gate("smoke")[1], required=False),
+            "replay": Absent(self.gate("replay")[1], required=self._hides("replay")),
+            "smoke": Absent(self.gate("smoke")[1], required=self._hides("smoke")),
         }
         return (
             self.missing.get(material)
@@ -342,11 +355,13 @@ class Subject:
         """Why ``material`` is there only in part, so that a rule without findings has not passed; None if it
         is whole. An engine that was named, or that a profile pins, may have a loader that nobody has read for
         such a draft; of a command in a text, only its shell may know what a variable stands for; of a signed
-        file, only --deep tells the sha256."""
+        file, only --deep tells the sha256; of a signed record, only the extra ``sign`` whether it counts."""
         if material in ("flags", "values", "profiles"):
             return self._hidden(material)
         if material == "signed_bytes":
             return self.unhashed
+        if material == "claimed":
+            return next((Absent(f"{each.name}: {each.stale}") for each in self.claimed if each.unseen), None)
         judged = self.readings if material == "readings" else None
         open_ones = [each.reading for each in judged or () if not each.reading.covered]
         if not open_ones:
@@ -389,7 +404,7 @@ class Subject:
         if self.recipe is not None:
             return "no engine of the recipe's profiles was read (docs/engines.md)"
         if not self.engines:
-            return "no engine was named; add --engine NAME==VERSION"
+            return "no engine was named; zoo verify SOURCE --engine NAME==VERSION asks one"
         return "config.json or a header cannot be read"
 
     def _unread_config(self) -> Absent | None:

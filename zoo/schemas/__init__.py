@@ -12,6 +12,15 @@ from typing import Any
 HERE = Path(__file__).parent
 
 
+def for_editors(root: Path) -> dict[str, str]:
+    """Path -> text of the schemas that the first lines of recipes name, as far as the zoo at ``root`` lacks
+    them. They lie in ``.zoo``, which is in no git, so that a clone does not have them."""
+    files = {f".zoo/{path.name}": path for path in sorted(HERE.glob("*-1.json"))}
+    return {
+        name: path.read_text(encoding="utf-8") for name, path in files.items() if not (root / name).exists()
+    }
+
+
 @cache
 def schema(name: str) -> dict[str, Any]:
     """The schema called ``name``, e.g. ``recipe-1``."""

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from zoo.smoke.prompts import read_prompts
 from zoo.smoke.run import VERIFY, Step, run
 from zoo.smoke.served import Absent
 from zoo.smoke.server import ServerFailedError
-from zoo.smoke.settings import SmokeSettings, profile_of, settings_of
+from zoo.smoke.settings import CPU, SmokeSettings, profile_of, settings_of
 from zoo.smoke.target_weights import weights_of
 from zoo.smoke.verified import verified
 
@@ -85,6 +86,8 @@ def smoke(zoo: Zoo, recipe: Recipe, asked: Asked, sources: Sources, tell: Tell) 
         ServerFailedError: the server did not come up, or died; the first line says why.
     """
     settings = settings_of(recipe, asked.tier)
+    if settings.tier == CPU and asked.python is None:
+        _check_libraries()
     profile = profile_of(recipe, settings, asked.profile)
     target, files = _target(zoo, recipe, asked.target, sources)
     folder = None if files is None else files.folder
@@ -118,6 +121,16 @@ def smoke(zoo: Zoo, recipe: Recipe, asked: Asked, sources: Sources, tell: Tell) 
         if asked.out is not None:
             _keep(work, done, made.record)
         return made
+
+
+def _check_libraries() -> None:
+    """Raises UsageError where this interpreter cannot run the reference engine, before anything is read."""
+    missing = [each for each in ("torch", "transformers") if find_spec(each) is None]
+    if missing:
+        raise UsageError(
+            f"--tier cpu needs torch and transformers ({' and '.join(missing)} not found)",
+            hint="pip install 'draft-zoo[torch]', or name an interpreter that has them: --python PATH",
+        )
 
 
 def attach(zoo: Zoo, recipe: Recipe, url: str, asked: Asked) -> tuple[tuple[Result, ...], int]:

@@ -32,7 +32,7 @@ from zoo.smoke.settings import CPU, REFERENCE
 if TYPE_CHECKING:
     from pathlib import Path
 
-_NO_FOLDER = Absent("the target is no folder of this machine; give one with --target")
+_NO_FOLDER = Absent("the target is no folder of this machine; zoo smoke NAME --target FOLDER gives one")
 # Of one request, beyond the time for its tokens: the first may compile kernels.
 _REQUEST_S = 120.0
 _DTYPES = {"half": "float16", "float": "float32"}

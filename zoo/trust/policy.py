@@ -10,11 +10,13 @@ from pathlib import Path
 
 from zoo.digests import sha256_file
 from zoo.errors import SettingsError, UsageError, ZooError
+from zoo.evidence import UNSIGNED
 from zoo.printable import quoted
 from zoo.release.paths import first_link, read_small
 from zoo.trust import signing
 from zoo.trust.keyless import Identity, Signatory
 from zoo.trust.keys import trusted
+from zoo.trust.library import MissingLibraryError
 from zoo.workspace import Zoo
 
 # The signature of NAME.json is NAME.json.sig, beside it.
@@ -62,7 +64,8 @@ def signer_of(zoo: Zoo, path: Path) -> tuple[str, str]:
     """Which signer of ``zoo`` has signed the file at ``path`` and, if none has, why it does not count.
 
     Raises:
-        ZooError: the key of a signer cannot be used, or nothing here can check signatures.
+        MissingLibraryError: there is a signature, and nothing here can check it.
+        ZooError: the key of a signer cannot be used.
     """
     signature = path.with_name(path.name + SUFFIX)
     if first_link(signature, zoo.root) is not None:
@@ -70,7 +73,7 @@ def signer_of(zoo: Zoo, path: Path) -> tuple[str, str]:
     try:
         raw = read_small(signature)
     except FileNotFoundError:
-        return "", "it is not signed, and this zoo has signers"
+        return "", UNSIGNED
     except OSError as error:
         return "", f"its signature cannot be read ({error.strerror})"
     try:
@@ -80,3 +83,8 @@ def signer_of(zoo: Zoo, path: Path) -> tuple[str, str]:
     if (signed.name, dict(signed.files)) != (path.name, {signing.ITSELF: sha256_file(path)}):
         return "", "its signature is one over another file"
     return signed.by, ""
+
+
+def unseen(error: MissingLibraryError) -> str:
+    """Why a signature was not looked at, with what to do about it."""
+    return f"its signature was not checked: {error.message}; {error.hint}"
