@@ -258,3 +258,13 @@ def test_an_error_is_red_also_where_another_draft_could_not_be_checked(desk: Des
         "example-draft": "failed",
         "far-draft": "not checked",
     }
+
+
+def test_a_log_that_ends_within_a_line_hides_no_annotation(desk: Desk) -> None:
+    stand_in(desk, "printf 'no end of line'; exit 2")
+    assert [each.name for each in desk.judge().commands] == ["group", "endgroup", "error"]
+
+
+def test_a_return_does_not_leave_the_code_block_of_the_summary(desk: Desk) -> None:
+    stand_in(desk, "printf 'one\\r# two\\n' >&2; exit 2")
+    assert desk.judge().summary.splitlines()[-1] == "    one # two"

@@ -33,18 +33,20 @@ def untracked(
 def _files(root: Path, place: str) -> Iterator[str]:
     """The file ``place``, or every file in the folder; nothing outside of the zoo, and nothing that lies
     behind a link."""
-    if place.startswith(("/", "../")) or "\0" in place:
-        return
     here = root / place
-    if not here.resolve().is_relative_to(root.resolve()):
+    try:
+        inside = not place.startswith(("/", "../")) and here.resolve().is_relative_to(root.resolve())
+        is_file = inside and here.is_file()
+    except (OSError, ValueError):  # any text of a recipe may be a name: too long, a NUL, half a surrogate
         return
-    if here.is_file():
+    if is_file:
         yield place
+    if is_file or not inside:
         return
     left = _LOOKED
     for folder, _, names in os.walk(here):
-        inside = Path(folder).relative_to(root).as_posix()
-        yield from (f"{inside}/{name}" for name in names[:left])
+        below = Path(folder).relative_to(root).as_posix()
+        yield from (f"{below}/{name}" for name in names[:left])
         left -= len(names)
         if left <= 0:
             return
