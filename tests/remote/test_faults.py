@@ -36,7 +36,7 @@ def refused(source: str, endpoint: str = "", timeout: float = TIMEOUT) -> str:
     began = time.monotonic()
     with pytest.raises(UnreadableError) as raised, Sources(Remote(endpoint, timeout)) as sources:
         verify_source(source, sources=sources)
-    assert time.monotonic() - began < timeout + 0.7
+    assert time.monotonic() - began < timeout + 2
     assert raised.value.exit_status == 2
     assert raised.value.hint
     assert "\n" not in raised.value.message
@@ -112,7 +112,7 @@ HUB_ANSWERS = {
 def test_an_error_of_the_hub_is_explained(name: str, what: str, hub: Server) -> None:
     reply, cause, action = HUB_ANSWERS[name]
     hub.fault = on(what, lambda seen: reply)
-    told = refused(SOURCE, hub.url, timeout=0.3)
+    told = refused(SOURCE, hub.url, timeout=0.8)
     assert cause in told
     assert action in told
     assert told.startswith(f'"{SOURCE}": ')
@@ -140,7 +140,7 @@ def test_who_has_no_token_is_told_how_to_log_in(
     monkeypatch.delenv("HF_TOKEN")
     reply, cause = ANONYMOUS[name]
     hub.fault = lambda seen: reply
-    told = refused(SOURCE, hub.url, timeout=0.3)
+    told = refused(SOURCE, hub.url, timeout=0.8)
     assert all("authorization" not in seen.headers for seen in hub.seen)
     assert cause in told
     assert "hf auth login, or set HF_TOKEN" in told
@@ -422,7 +422,7 @@ SITE_ANSWERS = {
 def test_an_error_of_a_site_is_explained(name: str, what: str, site: Server) -> None:
     reply, cause = SITE_ANSWERS[name]
     site.fault = on(what, lambda seen: reply)
-    assert cause in refused(site.url, timeout=0.3)
+    assert cause in refused(site.url, timeout=0.8)
 
 
 def test_a_site_without_a_checkpoint_is_refused(site: Server) -> None:
