@@ -47,8 +47,10 @@ def test_attributes_that_rewrite_a_checkout_are_refused(clone: Clone, attributes
 def test_attributes_that_leave_a_checkout_as_it_is_are_no_matter(clone: Clone) -> None:
     work = clone("main")
     work.write(
-        ".gitattributes", "* text=auto eol=lf\n*.json -text\n*.pdf filter=lfs diff=lfs merge=lfs -text\n"
+        ".gitattributes",
+        "* text=auto eol=lf\n*.json -text\n*.pdf filter=lfs diff=lfs merge=lfs -text\n*.bat eol=crlf\n",
     )
+    work.write("tools/build.bat", "rem no file of the zoo\n")
     work.commit()
     result = work.ci()
     assert (result["exit"], codes(result)) == (0, set())

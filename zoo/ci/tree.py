@@ -61,7 +61,7 @@ class Tree:
         found += names.links(self.head.root, ours)
         found += names.hostile(ours, self._paths())
         found += names.secrets(self.head.root, self.changed)
-        found += rewritten(Repository(self.head.root), self._all())
+        found += rewritten(Repository(self.head.root), self._judged())
         return (
             *self._unused(),
             *outcomes(found, CODES, [file.path for file in ours], self.base.zoo.severity),
@@ -94,10 +94,18 @@ class Tree:
         zoos = (self.base.zoo, self.head)
         return {posixpath.normpath(each.key): each.name for zoo in zoos for each in zoo.signers if each.key}
 
-    def _all(self) -> set[str]:
-        """Every file that is there after the change."""
+    def _judged(self) -> set[str]:
+        """Every file after the change that a verdict may rest on: of the zoo by its place, settings, keys,
+        and what lies in a folder with weights or a config."""
         gone = {file.path for file in self.changed if file.kind is Kind.REMOVED}
-        return {*self.base.entries, *(file.path for file in self.changed)} - gone
+        files = {*self.base.entries, *(file.path for file in self.changed)} - gone
+        drafts = {posixpath.dirname(path) for path in files if path.endswith((".safetensors", "config.json"))}
+        own = {*map(names.folded, (*SETTINGS, *self._keys()))}
+        return {
+            path
+            for path in files
+            if is_of_zoo(path) or names.folded(path) in own or posixpath.dirname(path) in drafts
+        }
 
     def _paths(self) -> set[str]:
         gone = {file.path for file in self.changed if file.kind is Kind.REMOVED}
