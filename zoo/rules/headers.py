@@ -93,7 +93,7 @@ def metadata_not_unicode() -> None:
     What it does: Requires that keys and values of __metadata__ can be written as UTF-8.
     Why is this bad: JSON escapes can spell text that is no text; the reference implementation refuses it and
     other readers crash when they print it.
-    Example: A metadata value written as \ud800.
+    Example: A metadata value written as \\ud800.
     Use instead: Metadata of plain text.
     Sources: RFC 8259, section 8.2.
     Since: 0.1.0
