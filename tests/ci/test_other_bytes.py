@@ -29,8 +29,9 @@ def codes(result: dict[str, Any]) -> set[str]:
         ("*.safetensors ident", "drafts/second/model.safetensors"),
         ("README.md working-tree-encoding=JOHAB", "release/tiny/1.0.0/README.md"),
         ("*.yaml eol=crlf", "recipes/tiny.yaml"),
+        ("* ident", "checkpoint/config.json"),
     ],
-    ids=["ident", "encoding", "line-ends"],
+    ids=["ident", "encoding", "line-ends", "very-many"],
 )
 def test_attributes_that_rewrite_a_checkout_are_refused(clone: Clone, attributes: str, file: str) -> None:
     work = clone("main")

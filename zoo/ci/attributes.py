@@ -26,13 +26,13 @@ def rewritten(repository: Repository, paths: Iterable[str]) -> Iterator[Finding]
         for path, attribute, value in _attributes(repository, sorted(paths))
         if value not in _OTHER[attribute]
     ]
+    hint = "take the attribute away: what is judged must be what is merged"
     for path, attribute, value in found[:_SHOWN]:
         said = printable(f"{attribute}={value}", keep="", limit=80)
         message = f".gitattributes ({said}) rewrites {quoted(path)}"
-        hint = "take the attribute away: what is judged must be what is merged"
         yield Finding(message, hint, Where(path), code="V020")
     if len(found) > _SHOWN:
-        yield Finding(f".gitattributes rewrites {len(found) - _SHOWN:,} more", "as above", code="V020")
+        yield Finding(f".gitattributes rewrites {len(found) - _SHOWN:,} more", hint, code="V020")
 
 
 def _attributes(repository: Repository, paths: list[str]) -> Iterator[tuple[str, str, str]]:
